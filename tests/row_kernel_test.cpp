@@ -136,22 +136,27 @@ TEST(RowKernel, HeadsArePiecesOfRows) {
   EXPECT_EQ(forward.launches.at(0).grid, 100u * 6 * 16 / 128);
   EXPECT_EQ(backward.constants.at("row_threads"), 16);
   EXPECT_EQ(backward.launches.at(0).grid, 10u * 6);
-  EXPECT_FALSE(forward.constants.contains("loose"));
-  EXPECT_TRUE(plans(33, 200).first.constants.contains("loose"));
-  EXPECT_TRUE(plans(33, 200).second.constants.contains("loose"));
+  EXPECT_FALSE(forward.constants.contains("share"));
+  EXPECT_TRUE(plans(33, 200).first.constants.contains("share"));
+  EXPECT_TRUE(plans(33, 200).second.constants.contains("share"));
 }
 
 // Rows that begin or end inside of a word of 16 bytes have a kernel too.
 TEST(RowKernel, RowsNeedNotBeWords) {
-  const auto is_loose = [](const std::vector<std::byte>& args) {
+  constexpr i64 kElements = 1, kTwoFours = 2;
+  const auto share = [](const std::vector<std::byte>& args) {
     const KernelPlan plan = plan_of("softmax", args);
     EXPECT_EQ(plan.why_not, "");
-    return plan.constants.contains("loose");
+    return plan.constants.contains("share") ? i64(plan.constants.at("share")) : 0;
   };
-  EXPECT_FALSE(is_loose(softmax(3, 64)));
-  EXPECT_TRUE(is_loose(softmax(3, 61)));
-  EXPECT_TRUE(is_loose(softmax(3, 64, DType::kBf16, 4)));
-  EXPECT_FALSE(is_loose(softmax(3, 64, DType::kF32, 4)));
+  EXPECT_EQ(share(softmax(3, 64, DType::kBf16)), 0);
+  EXPECT_EQ(share(softmax(3, 64, DType::kF32)), kTwoFours) << "an eight of f32 would be two words";
+  EXPECT_EQ(share(softmax(3, 61)), kElements);
+  EXPECT_EQ(share(softmax(3, 300, DType::kBf16)), kTwoFours) << "words of 8 bytes";
+  EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 4)), kTwoFours);
+  EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 2)), kElements);
+  EXPECT_EQ(share(softmax(3, 64, DType::kF32, 4)), kTwoFours);
+  EXPECT_EQ(share(softmax(3, 131072, DType::kF32)), 0) << "a cluster has eights";
   const KernelPlan plan = plan_of("softmax", softmax(3, 50257));
   EXPECT_EQ(plan.launches.at(0).name, "LongKernel");
   EXPECT_EQ(plan.note, "a row is read twice, because it is no words of 16 bytes");

@@ -34,7 +34,8 @@ constexpr Shape kTileShapes[] = {{128, 128, 0}, {128, 64, 0}, {64, 128, 0}, {64,
 constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr Shape kSquareShapes[] = {{128, 128, 0}};
 constexpr Shape kElementTileShapes[] = {{64, 64, 0}};
-constexpr i32 kClusterThreads = 512;
+constexpr i32 kClusterThreads[] = {256, 512};
+enum Share : i32 { kEights, kElements, kTwoFours };  // as in device/row_share.cuh
 constexpr i64 kSliceBytes = 64 << 10;  // a CTA has of a row by default: a multiprocessor has three
 constexpr i64 kExchangeBytes = 128;    // before it
 constexpr i64 kStaticBytes = 1 << 10;  // at least what a kernel has besides
@@ -66,14 +67,21 @@ bool is_flat(const RowWork& work) {
          i64(first.size[0]) * first.last() % 8 == 0 &&
          std::ranges::all_of(work.matrices, [](const Tensor* t) { return is_dense(*t); });
 }
-// True where a row begins or ends inside of a word of 16 bytes, and the kernel takes that.
-bool is_loose(const RowWork& work) {
-  const auto whole = [](const Tensor* t) {
-    return t->rank == 0 ||
-           (t->last() % 8 == 0 && (t->rank == 1 || t->stride[0] * size_of(t->dtype) % 16 == 0));
+// True where rows and their pieces are of `many` elements each, which begin at multiples of 16 bytes or of as many elements.
+bool are_of(const RowWork& work, i32 many) {
+  const auto whole = [&](const Tensor* t) {
+    const i64 unit = many == 8 ? 16 / size_of(t->dtype) : many;
+    return t->rank == 0 || (t->last() % many == 0 && (t->rank == 1 || t->stride[0] % unit == 0));
   };
-  return work.takes_loose && !(columns_of(work) % 8 == 0 && std::ranges::all_of(work.matrices, whole) &&
-                               std::ranges::all_of(work.sums, whole));
+  return columns_of(work) % many == 0 && std::ranges::all_of(work.matrices, whole) &&
+         std::ranges::all_of(work.sums, whole);
+}
+bool takes_fours(const RowWork& work) {
+  return work.takes_fours && are_of(work, 4);
+}
+// True where a row begins or ends inside of its words, and the kernel takes that.
+bool is_loose(const RowWork& work) {
+  return work.takes_loose && !are_of(work, 8) && !takes_fours(work);
 }
 
 // Bytes of the widest element in registers.
@@ -220,21 +228,31 @@ bool is_long(const RowWork& work) {
          std::ranges::none_of(kRowShapes, [&](const Shape& shape) { return fits(work, shape); });
 }
 
+// How threads share a row (device/row_share.cuh). Eights of f32 are two words each, which a warp reads and writes in halves of sectors;
+// a cluster has them all the same.
+Share share_of(const RowWork& work) {
+  if (is_loose(work)) return kElements;
+  const bool has_f32 = std::ranges::any_of(
+      work.matrices, [](const Tensor* t) { return t->rank > 0 && t->dtype == DType::kF32; });
+  return takes_fours(work) && (!are_of(work, 8) || (has_f32 && !is_long(work))) ? kTwoFours : kEights;
+}
+
 // `kept`: eights that each CTA keeps, where it has more.
 std::vector<OpConfig> cluster_configs(const RowWork& work, const KernelTarget& target) {
   std::vector<OpConfig> all;
-  for (const i32 cluster : clusters(work, target)) {
-    const i64 most = most_slice_bytes(target), kept = (most - kExchangeBytes) / kept_bytes(work);
-    OpConfig config{{kKernelValue, 1}, {"threads", kClusterThreads}, {"cluster", cluster}};
-    if (slice_bytes(work, cluster) > most)
-      config = {{kKernelValue, 1}, {"threads", kClusterThreads}, {"cluster", cluster}, {"kept", kept}};
-    all.push_back(all.empty() ? config : config.reordering());
-  }
+  for (const i32 cluster : clusters(work, target))
+    for (const i32 threads : kClusterThreads) {
+      const i64 most = most_slice_bytes(target), kept = (most - kExchangeBytes) / kept_bytes(work);
+      OpConfig config{{kKernelValue, 1}, {"threads", threads}, {"cluster", cluster}};
+      if (slice_bytes(work, cluster) > most)
+        config = {{kKernelValue, 1}, {"threads", threads}, {"cluster", cluster}, {"kept", kept}};
+      all.push_back(all.empty() ? config : config.reordering());
+    }
   return all;
 }
 
 std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
-  if (is_long(work) && !is_loose(work))
+  if (is_long(work) && share_of(work) == kEights)
     if (std::vector<OpConfig> some = cluster_configs(work, target); !some.empty()) return some;
   const RowForm form = is_long(work) ? RowForm::kPasses : work.form;
   const std::span<const Shape> known = shapes_of(work, form);
@@ -268,7 +286,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
 std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (!work.misfit.empty() || work.form == RowForm::kElementTiles) return work.misfit;
   const i32 columns = columns_of(work);
-  const bool anywhere = is_loose(work) || is_flat(work);  // rows may begin and end there
+  const bool anywhere = share_of(work) != kEights || is_flat(work);  // rows may begin and end there
   if (columns % 8 != 0 && !anywhere)
     return fmt::format("a row has {} elements, not a multiple of 8", columns);
   for (const Tensor* tensor : work.matrices) {
@@ -319,7 +337,7 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
 // Why a row, or a part of it, is read twice.
 std::string why_twice(const RowWork& work, const KernelTarget& target) {
   if (work.kept == 0) return "";
-  if (is_loose(work)) return "a row is read twice, because it is no words of 16 bytes";
+  if (share_of(work) != kEights) return "a row is read twice, because it is no words of 16 bytes";
   const i32 most = most_cluster(target);
   if (most == 0) return "a row is read twice, because the device has no clusters";
   return fmt::format("{} is read twice, because {} bytes for each of {} CTAs are more than {}",
@@ -332,7 +350,8 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
   if (!made.why_not.empty()) return made;
   const OpConfig config = wanted.values().empty() ? configs(work, target).front() : wanted;
   std::string constants = work.kind < 0 ? "" : fmt::format("kind={}", work.kind);
-  if (is_loose(work)) constants += fmt::format("{}loose=1", constants.empty() ? "" : ",");
+  if (const Share share = share_of(work); share != kEights)
+    constants += fmt::format("{}share={}", constants.empty() ? "" : ",", int(share));
   for (const auto& [name, value] : config.values())
     if (name != kKernelValue) constants += fmt::format("{}{}={}", constants.empty() ? "" : ",", name, value);
   made.constants = OpConfig::parse(constants);

@@ -39,9 +39,10 @@ struct RowWork {
   // cluster, and so reads them once.
   i32 kept = 0;
   bool keeps_part = false;  // it may keep a part of longer rows
-  // The kernel also takes rows that are no words of 16 bytes, one element at a time (its constant `loose`).
+  // The kernel also takes rows that are no words of 16 bytes, one element at a time (its constant `share`, device/row_share.cuh).
   bool takes_loose = false;
-  bool adds_up = true;  // the configuration decides the order of a sum
+  bool takes_fours = false;  // kRows: and two times four elements, which are words of f32
+  bool adds_up = true;       // the configuration decides the order of a sum
 };
 
 using RowRule = RowWork (*)(const std::byte* args);

@@ -9,6 +9,10 @@ inline u32 cta_in_cluster() {
 inline void sync_cluster() {
   emulated::meet_cluster();
 }
+inline void arrive_at_cluster() {}
+inline void wait_for_cluster() {
+  emulated::meet_cluster();
+}
 inline OnChip at_cta(OnChip place, u32 cta) {
   return {emulated::current->dynamics[cta] + (place.at - emulated::current->dynamic)};
 }

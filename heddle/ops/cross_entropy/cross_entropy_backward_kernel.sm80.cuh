@@ -5,7 +5,7 @@ namespace cross_entropy_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 0;  // 0: stretches
-  static constexpr i32 kWords = 2, kLoose = 0;
+  static constexpr i32 kWords = 2, kShare = kEights;
 };
 
 template <class Config>
@@ -43,7 +43,7 @@ struct Kernel {
   // The logits are on their way while the row's facts are loaded.
   template <bool kCapped>
   static void run_row(const CrossEntropyBackward& a) {
-    if constexpr (Config::kLoose) {
+    if constexpr (Config::kShare == kElements) {
       run_elements<kCapped>(a);
     } else if constexpr (Config::kRowThreads > 0) {
       using Team = RowTeam<kThreads, Config::kRowThreads>;

@@ -5,7 +5,7 @@ namespace cross_entropy {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 4, kLoose = 0;
+  static constexpr i32 kWords = 4, kShare = kEights;
 };
 
 template <class Config>
@@ -21,7 +21,7 @@ struct Kernel {
     const u8* const x = row_of(a.logits, row);
     Softsum all;
     float sum = 0;
-    if constexpr (Config::kLoose)
+    if constexpr (Config::kShare == kElements)
       add_elements(a, x, all, sum);
     else
       add_eights(a, x, all, sum);

@@ -55,7 +55,8 @@ RowWork row_work(const std::byte* args) {
           .vectors = {&a.weight},
           .piece = a.head_dim,
           .kind = a.centred != 0,
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 }  // namespace

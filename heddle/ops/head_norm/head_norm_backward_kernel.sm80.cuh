@@ -4,7 +4,7 @@ namespace head_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 64, kRowThreads = 16;
-  static constexpr i32 kWords = 1, kCluster = 1, kPlaces = 2, kLoose = 0, kKind = 0;  // kKind: centred
+  static constexpr i32 kWords = 1, kCluster = 1, kPlaces = 2, kShare = kEights, kKind = 0;  // kKind: centred
 };
 
 template <class Config>
@@ -15,10 +15,10 @@ struct Kernel {
                          kDy = Config::types().dy.dtype, kDx = Config::types().dx.dtype;
   static constexpr bool kCentred = Config::kKind != 0;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
-  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
+  using Ahead = PartAhead<Team, Config::kShare == kElements, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
 
   static void run(const HeadNormBackward& a, const TensorMap*, u8*) {
     const Pieces pieces(a.x, a.head_dim);

@@ -3,7 +3,7 @@ namespace head_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 128, kRowThreads = 16;
-  static constexpr i32 kWords = 1, kLoose = 0, kKind = 0;  // kKind: centred
+  static constexpr i32 kWords = 1, kShare = kEights, kKind = 0;  // kKind: centred
 };
 
 template <class Config>
@@ -13,7 +13,7 @@ struct Kernel {
   static constexpr DType kIn = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 

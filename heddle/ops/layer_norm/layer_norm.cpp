@@ -47,8 +47,11 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<LayerNorm>(args);
-  return {
-      .form = RowForm::kRows, .matrices = {&a.x, &a.y}, .vectors = {&a.weight, &a.bias}, .takes_loose = true};
+  return {.form = RowForm::kRows,
+          .matrices = {&a.x, &a.y},
+          .vectors = {&a.weight, &a.bias},
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 }  // namespace

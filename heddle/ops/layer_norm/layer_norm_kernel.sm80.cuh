@@ -3,7 +3,7 @@ namespace layer_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kLoose = 0;
+  static constexpr i32 kWords = 4, kShare = kEights;
 };
 
 template <class Config>
@@ -14,12 +14,13 @@ struct Kernel {
                          kBias = Config::types().bias.dtype, kOut = Config::types().y.dtype;
   static constexpr bool kHasBias = Config::types().bias.rank > 0;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
   // Weights of wide rows come when they are needed: with fewer registers, a multiprocessor has two rows at once.
-  static constexpr bool kLate = kThreads >= 512 && kWords * 8 * (Config::kLoose ? 4 : size_of(kIn)) >= 64;
+  static constexpr bool kLate =
+      kThreads >= 512 && kWords * 8 * (Config::kShare == kElements ? 4 : size_of(kIn)) >= 64;
   static constexpr u32 kCtas = kLate && kThreads == 512 ? 2 : 1;
 
   static void run(const LayerNorm& a, const TensorMap*, u8*) {

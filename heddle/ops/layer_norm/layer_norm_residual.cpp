@@ -59,7 +59,8 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kRows,
           .matrices = {&a.x, &a.residual, &a.y, &a.sum},
           .vectors = {&a.weight, &a.bias},
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@ namespace layer_norm_residual {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kLoose = 0;
+  static constexpr i32 kWords = 4, kShare = kEights;
 };
 
 template <class Config>
@@ -15,7 +15,7 @@ struct Kernel {
                          kSum = Config::types().sum.dtype, kOut = Config::types().y.dtype;
   static constexpr bool kHasBias = Config::types().bias.rank > 0;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 

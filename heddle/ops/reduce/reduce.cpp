@@ -49,7 +49,8 @@ RowWork row_work(const std::byte* args) {
           .vectors = {&a.y},
           .kind = a.kind,
           .has_long = true,
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 KernelPlan lesson(const Reduce& a, const KernelTarget& target) {

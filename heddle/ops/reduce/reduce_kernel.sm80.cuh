@@ -3,7 +3,7 @@ namespace reduce {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kKind = kReduceSum, kLoose = 0;
+  static constexpr i32 kWords = 4, kKind = kReduceSum, kShare = kEights;
 };
 
 using device::combine, device::identity;
@@ -85,7 +85,7 @@ struct Kernel : Types<Config> {
   using typename T::Op;
   static constexpr i32 kWords = Config::kWords;
   using Team = RowTeam<kThreads, kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
 
   static void run(const Reduce& a, const TensorMap*, u8*) {
     const i32 row = Team::row(), columns = Team::elements(a.x), step = 8 * kWords * i32(kRowThreads);

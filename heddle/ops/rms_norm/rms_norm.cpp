@@ -40,7 +40,11 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<RmsNorm>(args);
-  return {.form = RowForm::kRows, .matrices = {&a.x, &a.y}, .vectors = {&a.weight}, .takes_loose = true};
+  return {.form = RowForm::kRows,
+          .matrices = {&a.x, &a.y},
+          .vectors = {&a.weight},
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ namespace rms_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4, kLoose = 0;
+  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4, kShare = kEights;
 };
 
 template <class Config>
@@ -16,10 +16,10 @@ struct Kernel {
                          kDx = Config::types().dx.dtype;
   static constexpr bool kHasSum = Config::types().dsum.rank > 0;
   using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
-  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
+  using Ahead = PartAhead<Team, Config::kShare == kElements, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
 
   static void run(const RmsNormBackward& a, const TensorMap*, u8*) {
     Ahead ahead{a.x, a.dy, i32(blockIdx.x / Config::kCluster), a.parts()};

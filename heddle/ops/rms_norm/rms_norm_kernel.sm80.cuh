@@ -3,7 +3,7 @@ namespace rms_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kLoose = 0;
+  static constexpr i32 kWords = 4, kShare = kEights;
 };
 
 template <class Config>
@@ -13,7 +13,7 @@ struct Kernel {
   static constexpr DType kIn = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 

@@ -51,7 +51,8 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kRows,
           .matrices = {&a.x, &a.residual, &a.y, &a.sum},
           .vectors = {&a.weight},
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 }  // namespace

@@ -37,7 +37,12 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Softmax>(args);
-  return {.form = RowForm::kRows, .matrices = {&a.x, &a.y}, .has_long = true, .kept = 1, .takes_loose = true};
+  return {.form = RowForm::kRows,
+          .matrices = {&a.x, &a.y},
+          .has_long = true,
+          .kept = 1,
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ RowWork row_work(const std::byte* args) {
           .has_long = true,
           .kept = 2,
           .keeps_part = true,
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_fours = true};
 }
 
 }  // namespace

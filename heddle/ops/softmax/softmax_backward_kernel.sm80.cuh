@@ -4,7 +4,7 @@ namespace softmax_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0, kLoose = 0;
+  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0, kShare = kEights;
 };
 
 template <class Config>
@@ -30,7 +30,7 @@ struct Kernel : Types<Config> {
   using T = Types<Config>;
   using T::kThreads, T::kWords, T::kY, T::kDy;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -55,7 +55,7 @@ struct LongKernel : Types<Config> {
   using T = Types<Config>;
   using T::kThreads, T::kWords, T::kY, T::kDy;
   using Team = RowTeam<kThreads, kThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -88,9 +88,9 @@ struct LongKernel : Types<Config> {
 
 template <class Config>
 struct ClusterKernel : Types<Config> {
-  static constexpr u32 kCtas = Config::kKept > 0 ? 1 : 3;
   using T = Types<Config>;
   using T::kThreads, T::kY, T::kDy;
+  static constexpr u32 kCtas = Config::kKept > 0 ? 1 : 3 * 512 / kThreads;
   using Part = ClusterPart<kThreads, Config::kCluster, Config::kKept>;
 
   static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {

@@ -4,7 +4,7 @@ namespace softmax {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kLoose = 0;
+  static constexpr i32 kWords = 4, kCluster = 1, kShare = kEights;
 };
 
 template <class Config>
@@ -13,7 +13,7 @@ struct Kernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -52,7 +52,7 @@ struct LongKernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, kThreads>;
-  using Row = RowShare<Team, Config::kLoose>;
+  using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -91,7 +91,7 @@ struct LongKernel {
 
 template <class Config>
 struct ClusterKernel {
-  static constexpr u32 kThreads = Config::kThreads, kCtas = 3;
+  static constexpr u32 kThreads = Config::kThreads, kCtas = 3 * 512 / kThreads;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Part = ClusterPart<kThreads, Config::kCluster>;
 

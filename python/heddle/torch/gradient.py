@@ -134,6 +134,16 @@ def function_of(name):
     return getattr(heddle.ops, name)
 
 
+def _sum(function, given, shape, dtype):
+    """The vector of a step that sums, as it is wanted."""
+    if len(shape) != 1:
+        return function(*given, out=given[0].new_empty(shape, dtype=dtype))
+    if dtype == torch.float32:  # as it comes
+        return function(*given)
+    # Through new_empty it takes longer.
+    return function(*given, out=torch.empty_strided(shape, (1,), dtype=dtype, device=given[0].device))
+
+
 def _rule(info):
     """The gradient of an op of heddle: the names of what it reads, and a function that makes, for names of
     values and of wanted gradients, the function of these values, attributes and the gradients' forms (shape,
@@ -157,8 +167,7 @@ def _rule(info):
                 if turned:
                     given = _reads_turned(turned, given)
                 if forms is not None and (number := form_at.get(writes[0])) is not None:
-                    shape, dtype = forms[number]
-                    made = function(*given, out=given[0].new_empty(shape, dtype=dtype))
+                    made = _sum(function, given, *forms[number])
                 elif shared:
                     made = function(*given, **{name: attributes[name] for name in shared})
                 else:

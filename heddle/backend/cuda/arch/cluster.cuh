@@ -17,6 +17,14 @@ inline void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// The same in two halves: wait_for_cluster() waits until all threads have arrived.
+inline void arrive_at_cluster() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+inline void wait_for_cluster() {
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
 // The address that CTA `cta` has at this place; for the functions below alone.
 inline OnChip at_cta(OnChip place, u32 cta) {
   u32 there;

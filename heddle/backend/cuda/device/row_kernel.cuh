@@ -350,7 +350,8 @@ struct ClusterPart {
     for (i32 i = i32(threadIdx.x); i < kept_; i += i32(kThreads)) use(i, begin_ + i);
   }
 
-  // others[n] becomes mine[n] of CTA number `lane`; lanes past the last keep theirs. No CTA ends before leave().
+  // others[n] becomes mine[n] of CTA number `lane`; lanes past the last keep theirs. Once; no CTA ends before leave(), which waits until
+  // all have read.
   template <i32 kCount>
   void exchange(const float (&mine)[kCount], float (&others)[kCount]) const {
     static_assert(kCount * 4 <= kExchangeBytes);
@@ -364,9 +365,10 @@ struct ClusterPart {
       for (i32 n = 0; n < kCount; ++n)
         others[n] =
             kCluster > 1 ? arch::load_float_at(arch::at_cta(arch::on_chip(place + n), lane)) : mine[n];
+    if constexpr (kCluster > 1) arch::arrive_at_cluster();
   }
   void leave() const {
-    if constexpr (kCluster > 1) arch::sync_cluster();
+    if constexpr (kCluster > 1) arch::wait_for_cluster();
   }
 
  private:

@@ -1,5 +1,6 @@
-// Which elements of a row in registers a thread has (row_kernel.cuh): eights, or where rows are no words of 16 bytes every element
-// that lies a team's threads apart, so that neighbouring threads read neighbouring elements.
+// Which elements of a row in registers a thread has (row_kernel.cuh). Eights are words of 16 bytes where elements have 16 bits. Two
+// fours as far apart as the team is wide are such words where elements are f32, so that neighbouring threads have neighbouring words.
+// Where rows are neither, a thread has every element that lies the team's threads apart.
 #pragma once
 
 #include "heddle/backend/cuda/device/row_kernel.cuh"
@@ -85,29 +86,118 @@ struct Pieces {
   }
 };
 
+// Two times four neighbouring elements, kApart fours apart, as they lie in memory; fours past the row's end are 0. The same as an Eight
+// to its user.
 template <DType kType, i32 kApart>
-struct WordOf {
-  using Type = Spread<kType, kApart>;
-};
-template <DType kType>
-struct WordOf<kType, 0> {
-  using Type = Eight<kType>;
+struct TwoFours {
+  using Four = decltype([] {
+    if constexpr (size_of(kType) == 4)
+      return uint4{};
+    else
+      return uint2{};
+  }());
+  Four fours[2] = {};
+  i32 count = 0;
+
+  // From element `at` of a row on.
+  void load(const u8* row, i64 at, i32 columns) {
+    count = count_from(at, columns);
+#pragma unroll
+    for (i32 n = 0; n < 2; ++n)
+      if (n < count) {
+        if constexpr (size_of(kType) == 4)
+          fours[n] = arch::load_constant(place(row, at, n));
+        else
+          fours[n] = *place(row, at, n);
+      }
+  }
+  // Loads those of a row that other threads read too.
+  void load_kept(const u8* row, i64 at, i32 columns) {
+    count = count_from(at, columns);
+#pragma unroll
+    for (i32 n = 0; n < 2; ++n)
+      if (n < count) fours[n] = *place(row, at, n);
+  }
+  void store(u8* row, i64 at, i32 columns) const {
+    const i32 stored = count_from(at, columns);
+#pragma unroll
+    for (i32 n = 0; n < 2; ++n)
+      if (n < stored) {
+        Four* const to = const_cast<Four*>(place(row, at, n));
+        if constexpr (size_of(kType) == 4)
+          arch::store_once(to, fours[n]);
+        else
+          *to = fours[n];
+      }
+  }
+  float get(i32 i) const {
+    const Four& four = fours[i / 4];
+    if constexpr (kType == DType::kF32) {
+      return __uint_as_float(i % 4 == 0 ? four.x : i % 4 == 1 ? four.y : i % 4 == 2 ? four.z : four.w);
+    } else {
+      const u32 two = i % 4 < 2 ? four.x : four.y;
+      if constexpr (kType == DType::kBf16) return __uint_as_float(i % 2 == 0 ? two << 16 : two & 0xffff0000u);
+      return from_f16(u16(i % 2 == 0 ? two : two >> 16));
+    }
+  }
+  bool has(i32 i) const { return i / 4 < count; }
+  // make(i): the value of element i.
+  template <class Make>
+  static TwoFours of(Make&& make) {
+    TwoFours made;
+#pragma unroll
+    for (i32 n = 0; n < 2; ++n) {
+      const i32 i = 4 * n;
+      if constexpr (kType == DType::kF32)
+        made.fours[n] = {__float_as_uint(make(i)), __float_as_uint(make(i + 1)), __float_as_uint(make(i + 2)),
+                         __float_as_uint(make(i + 3))};
+      else
+        made.fours[n] = {pack_two(kType, make(i), make(i + 1)), pack_two(kType, make(i + 2), make(i + 3))};
+    }
+    return made;
+  }
+
+ private:
+  static i32 count_from(i64 at, i32 columns) {
+    return i32(at) + 4 * kApart < columns ? 2 : i32(at) < columns;
+  }
+  static const Four* place(const u8* row, i64 at, i32 n) {
+    return reinterpret_cast<const Four*>(row + at * size_of(kType)) + n * kApart;
+  }
 };
 
-template <class Team, bool kLoose>
+// Of a row (ir/row_kernel.cpp chooses it).
+constexpr i32 kEights = 0, kElements = 1, kTwoFours = 2;
+
+template <DType kType, i32 kShare, i32 kThreads>
+struct WordOf {
+  using Type = Spread<kType, kThreads>;
+};
+template <DType kType, i32 kThreads>
+struct WordOf<kType, kEights, kThreads> {
+  using Type = Eight<kType>;
+};
+template <DType kType, i32 kThreads>
+struct WordOf<kType, kTwoFours, kThreads> {
+  using Type = TwoFours<kType, kThreads>;
+};
+
+template <class Team, i32 kShare>
 struct RowShare {
+  static constexpr i32 kThreads = i32(Team::kThreadsOfRow);
   template <DType kType>
-  using Word = typename WordOf<kType, kLoose ? i32(Team::kThreadsOfRow) : 0>::Type;
+  using Word = typename WordOf<kType, kShare, kThreads>::Type;
 
   // f(n, at) for the words of a row of `columns` elements that the thread has; load(), store() of a Word take `at`.
   template <i32 kWords, class F>
   static void each(i32 columns, F&& f) {
-    if constexpr (kLoose) {
+    if constexpr (kShare == kEights) {
+      Team::template each<kWords>(columns / 8, f);
+    } else {
+      constexpr i32 kNeighbours = kShare == kTwoFours ? 4 : 1;
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n)
-        if (const i32 at = Team::thread() + n * 8 * i32(Team::kThreadsOfRow); at < columns) f(n, at);
-    } else {
-      Team::template each<kWords>(columns / 8, f);
+        if (const i32 at = kNeighbours * Team::thread() + n * 8 * kThreads; at < columns) f(n, at);
     }
   }
 };

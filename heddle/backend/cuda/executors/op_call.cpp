@@ -26,6 +26,7 @@ class CallContext {
   explicit CallContext(const CallSite& site) {
     ContextHandle current = nullptr;
     driver().context_get_current(&current);
+    if (!site.stream && site.device >= 0 && current && is_of_device(current, site.device)) return;
     ContextHandle context = current;
     if (site.stream)
       driver().stream_get_context(static_cast<StreamHandle>(site.stream), &context);
@@ -44,6 +45,20 @@ class CallContext {
   }
 
  private:
+  // Remembers the last context of each thread, because finding a device takes the driver longer than a call has. A context's
+  // number is never given again.
+  bool is_of_device(ContextHandle context, int device) {
+    static thread_local struct {
+      unsigned long long context = 0;
+      int device = -1;
+    } last;
+    driver().context_get_id(context, &id_);
+    if (id_ == last.context && device == last.device) return true;
+    if (Device::at(device).context() != context) return false;
+    last = {id_, device};
+    return true;
+  }
+
   std::optional<ContextScope> scope_;
   unsigned long long id_ = 0;
 };
