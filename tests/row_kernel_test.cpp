@@ -78,7 +78,7 @@ TEST(RowKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(copy(apart), "rows of bf16 [3, 64] begin 68 elements apart, not at words of 16 bytes");
   EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 8201)).why_not,
             "a row has 8201 elements, which registers do not hold");
-  EXPECT_EQ(plan_of("layer_norm_residual", norm(3, 40000)).why_not,
+  EXPECT_EQ(plan_of("layer_norm_residual", norm(3, 40000), {.arch = 80}).why_not,
             "a row has 40000 elements, which registers do not hold");
   const Transpose rounding{.x = dense(DType::kF32, {8, 8}), .y = dense(DType::kBf16, {8, 8})};
   EXPECT_EQ(plan_of("transpose", inferred("transpose", rounding)).why_not,
@@ -187,7 +187,8 @@ TEST(RowKernel, TheOrderOfSumsFollowsColumnsAlone) {
   }
 }
 
-TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
+// A cluster has a row in registers, those of one CTA's if they hold it easily, or in its shared memory.
+TEST(RowKernel, AClusterHoldsALongRow) {
   const auto how = [](const KernelPlan& plan) {
     const KernelLaunch& launch = plan.launches.at(0);
     return launch.name + " " + std::to_string(launch.cluster);
@@ -195,12 +196,16 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
   const auto of_columns = [&](i32 columns, DType type = DType::kBf16) {
     return how(plan_of("softmax", softmax(3, columns, type)));
   };
-  EXPECT_EQ(of_columns(32768), "Kernel 1");
-  EXPECT_EQ(of_columns(40000), "ClusterKernel 2");
-  EXPECT_EQ(of_columns(1 << 16), "ClusterKernel 2");
-  EXPECT_EQ(of_columns(1 << 17), "ClusterKernel 4");
+  EXPECT_EQ(of_columns(16384), "Kernel 1");
+  EXPECT_EQ(of_columns(32768), "Kernel 4");
+  EXPECT_EQ(of_columns(40000), "Kernel 5");
+  EXPECT_EQ(of_columns(1 << 16), "Kernel 8");
+  EXPECT_EQ(of_columns(1 << 17), "Kernel 8") << "more than eight CTAs of 256 threads have";
   EXPECT_EQ(of_columns(1 << 17, DType::kF32), "ClusterKernel 8");
   EXPECT_EQ(of_columns(1 << 20), "ClusterKernel 16");
+  const auto of_norm = [&](i32 columns) { return plan_of("layer_norm_residual", norm(3, columns)); };
+  EXPECT_EQ(how(of_norm(1 << 17)), "Kernel 8");
+  EXPECT_NE(of_norm(1 << 20).why_not, "");
   const auto backward = [&](i32 columns) {
     const Tensor y = dense(DType::kBf16, {3, columns});
     return how(plan_of("softmax_backward", inferred("softmax_backward", SoftmaxBackward{.y = y, .dy = y})));
@@ -208,10 +213,12 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
   EXPECT_EQ(backward(1 << 17), "ClusterKernel 8");
   EXPECT_EQ(backward(1 << 20), "ClusterKernel 16");
 
-  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 17));
-  EXPECT_EQ(plan.launches.at(0).grid, 12u);
+  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 17, DType::kF32));
+  EXPECT_EQ(plan.launches.at(0).grid, 24u);
   EXPECT_EQ(plan.launches.at(0).shared_bytes, 128 + (1 << 16));
   EXPECT_EQ(plan.note, "");
+  constexpr i64 kBarriers = 128, kSums = 2 * 4 * (512 / 32) * 8 * sizeof(float);
+  EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17)).launches.at(0).shared_bytes, kBarriers + kSums);
 }
 
 TEST(RowKernel, SaysWhyARowIsReadTwice) {

@@ -25,6 +25,7 @@ constexpr Shape kRowShapes[] = {
 constexpr Shape kPartShapes[] = {{64, 8, 1},    {64, 16, 1},   {64, 32, 1},   {64, 32, 2},
                                  {64, 64, 1},   {128, 128, 1}, {128, 128, 2}, {256, 256, 1},
                                  {256, 256, 2}, {512, 512, 1}, {512, 512, 2}};
+constexpr Shape kClusterShapes[] = {{256, 256, 4}, {512, 512, 4}, {512, 512, 2}};
 constexpr Shape kPassShapes[] = {
     {512, 512, 4}, {256, 256, 4}, {512, 512, 2}, {1024, 1024, 2}, {1024, 1024, 4}};
 constexpr Shape kElementShapes[] = {
@@ -223,9 +224,12 @@ OpConfig config_of(RowForm form, const Shape& shape) {
   return {{kKernelValue, 1}, {"threads", shape.threads}, {"words", shape.words}};
 }
 
+// True where the registers of one CTA hold a row.
+bool is_held(const RowWork& work) {
+  return std::ranges::any_of(kRowShapes, [&](const Shape& shape) { return fits(work, shape); });
+}
 bool is_long(const RowWork& work) {
-  return work.form == RowForm::kRows && work.has_long &&
-         std::ranges::none_of(kRowShapes, [&](const Shape& shape) { return fits(work, shape); });
+  return work.form == RowForm::kRows && work.has_long && !is_held(work);
 }
 
 // How threads share a row (device/row_share.cuh). Eights of f32 are two words each, which a warp reads and writes in halves of sectors;
@@ -234,7 +238,32 @@ Share share_of(const RowWork& work) {
   if (is_loose(work)) return kElements;
   const bool has_f32 = std::ranges::any_of(
       work.matrices, [](const Tensor* t) { return t->rank > 0 && t->dtype == DType::kF32; });
-  return takes_fours(work) && (!are_of(work, 8) || (has_f32 && !is_long(work))) ? kTwoFours : kEights;
+  return takes_fours(work) && (!are_of(work, 8) || (has_f32 && is_held(work))) ? kTwoFours : kEights;
+}
+
+// Clusters that hold a row in their registers, those that every device takes first.
+std::vector<OpConfig> register_clusters(const RowWork& work, const KernelTarget& target) {
+  constexpr i32 kPortable = 8;
+  std::vector<OpConfig> all, large;
+  if (!work.takes_clusters || share_of(work) != kEights) return all;
+  for (const Shape& shape : kClusterShapes) {
+    const i32 cluster = ceil_div(eights_of(work), shape.threads * shape.words);
+    if (cluster > most_cluster(target) || shape.words * 8 * widest(work) > kMostRowBytes) continue;
+    (cluster > kPortable ? large : all)
+        .push_back({{kKernelValue, 1},
+                    {"threads", shape.threads},
+                    {"row_threads", shape.row_threads},
+                    {"words", shape.words},
+                    {"cluster", cluster}});
+  }
+  all.insert(all.end(), large.begin(), large.end());
+  return all;
+}
+// The first of them is the default.
+std::vector<OpConfig> joined(std::vector<OpConfig> first, const std::vector<OpConfig>& others) {
+  first.insert(first.end(), others.begin(), others.end());
+  for (size_t i = 1; i < first.size(); ++i) first[i] = first[i].reordering();
+  return first;
 }
 
 // `kept`: eights that each CTA keeps, where it has more.
@@ -252,8 +281,13 @@ std::vector<OpConfig> cluster_configs(const RowWork& work, const KernelTarget& t
 }
 
 std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
-  if (is_long(work) && share_of(work) == kEights)
-    if (std::vector<OpConfig> some = cluster_configs(work, target); !some.empty()) return some;
+  if (is_long(work) && share_of(work) == kEights) {
+    // Memory on chip holds more than registers, which f32 needs.
+    const std::vector<OpConfig> on_chip = cluster_configs(work, target),
+                                registers = register_clusters(work, target);
+    if (!on_chip.empty() || !registers.empty())
+      return widest(work) > 2 ? joined(on_chip, registers) : joined(registers, on_chip);
+  }
   const RowForm form = is_long(work) ? RowForm::kPasses : work.form;
   const std::span<const Shape> known = shapes_of(work, form);
   std::vector<Shape> shapes(known.begin(), known.end());
@@ -278,9 +312,12 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
         form == RowForm::kParts ? parts_config(work, shape, 1, target) : config_of(form, shape);
     all.push_back(all.empty() || !work.adds_up ? config : config.reordering());
   }
-  return form == RowForm::kParts && all.empty() && !is_loose(work) && work.piece == 0
-             ? part_clusters(work, target)
-             : all;
+  if (is_loose(work) || work.piece > 0) return all;
+  if (form == RowForm::kParts) return all.empty() ? part_clusters(work, target) : all;
+  // Where a row is all that a multiprocessor has at once, several have parts of it and of others.
+  const bool is_wide =
+      form == RowForm::kRows && (shapes.empty() || shapes.front().threads * shapes.front().words >= 4096);
+  return is_wide ? joined(register_clusters(work, target), all) : all;
 }
 
 std::string misfit(const RowWork& work, const KernelTarget& target) {
@@ -368,6 +405,9 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
     const i64 threads = config.at("threads");
     launch.shared_bytes = team_room_bytes(threads, launch.cluster) +
                           config.at("places") * place_bytes(work, threads, config.at("words"));
+  } else if (config.contains("cluster") && config.contains("row_threads")) {
+    launch.name = "Kernel";
+    launch.shared_bytes = team_room_bytes(config.at("threads"), launch.cluster);
   } else if (config.contains("cluster")) {
     launch.name = "ClusterKernel";
     launch.shared_bytes = std::min(slice_bytes(work, i32(launch.cluster)), most_slice_bytes(target));

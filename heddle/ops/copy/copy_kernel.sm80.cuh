@@ -11,21 +11,19 @@ struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kX = Config::types().x.dtype, kY = Config::types().y.dtype;
-  struct In {
-    Eight<kX> x;
-  };
+  using Row =
+      RowShare<RowTeam<kThreads, kThreads>, kX == DType::kF32 || kY == DType::kF32 ? kTwoFours : kEights>;
 
   static void run(const Copy& a, const TensorMap*, u8*) {
     const Stretch stretch = Stretch::of_cta(kWords * kThreads, a.x, a.y);
-    stretch.walk<kThreads, kWords>(
-        [&](i64 at) {
-          In in;
-          in.x.load(row_of(a.x, stretch.row), at);
-          return in;
-        },
-        [&](i64 at, const In& in) {
-          Eight<kY>::of([&](i32 i) { return in.x.get(i); }).store(row_of(a.y, stretch.row), at);
-        });
+    const i32 count = stretch.elements();
+    const u8* const x = stretch.place(a.x);
+    u8* const y = stretch.place(a.y);
+    typename Row::template Word<kX> in[kWords];
+    Row::template each<kWords>(count, [&](i32 n, i32 at) { in[n].load(x, at, count); });
+    Row::template each<kWords>(count, [&](i32 n, i32 at) {
+      Row::template Word<kY>::of([&](i32 i) { return in[n].get(i); }).store(y, at, count);
+    });
   }
 };
 

@@ -51,7 +51,8 @@ RowWork row_work(const std::byte* args) {
           .matrices = {&a.x, &a.y},
           .vectors = {&a.weight, &a.bias},
           .takes_loose = true,
-          .takes_fours = true};
+          .takes_fours = true,
+          .takes_clusters = true};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@ namespace layer_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kShare = kEights;
 };
 
 template <class Config>
@@ -13,15 +13,15 @@ struct Kernel {
   static constexpr DType kIn = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kBias = Config::types().bias.dtype, kOut = Config::types().y.dtype;
   static constexpr bool kHasBias = Config::types().bias.rank > 0;
-  using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
   using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
-  // Weights of wide rows come when they are needed: with fewer registers, a multiprocessor has two rows at once.
-  static constexpr bool kLate =
-      kThreads >= 512 && kWords * 8 * (Config::kShare == kElements ? 4 : size_of(kIn)) >= 64;
-  static constexpr u32 kCtas = kLate && kThreads == 512 ? 2 : 1;
+  // Weights of wide rows come when they are needed: with fewer registers, a multiprocessor has more rows at once.
+  static constexpr bool kLate = (kThreads >= 512 || Config::kCluster > 1) &&
+                                kWords * 8 * (Config::kShare == kElements ? 4 : size_of(kIn)) >= 64;
+  static constexpr u32 kCtas = kLate && kThreads < 1024 ? 1024 / kThreads : 1;
 
   static void run(const LayerNorm& a, const TensorMap*, u8*) {
     const i32 row = Team::row(), columns = Team::elements(a.x);
@@ -35,6 +35,7 @@ struct Kernel {
       if constexpr (kHasBias) biases[n].load_kept(a.bias.data, at, columns);
     };
     if constexpr (!kLate) Row::template each<kWords>(columns, load_weights);
+    Team::meet();
     float total = 0, squares = 0;
     Row::template each<kWords>(columns, [&](i32 n, i32) {
 #pragma unroll

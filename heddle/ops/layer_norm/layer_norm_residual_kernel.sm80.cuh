@@ -3,7 +3,7 @@ namespace layer_norm_residual {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kShare = kEights;
 };
 
 template <class Config>
@@ -14,7 +14,7 @@ struct Kernel {
                          kWeight = Config::types().weight.dtype, kBias = Config::types().bias.dtype,
                          kSum = Config::types().sum.dtype, kOut = Config::types().y.dtype;
   static constexpr bool kHasBias = Config::types().bias.rank > 0;
-  using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
   using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
@@ -27,6 +27,7 @@ struct Kernel {
     Row::template each<kWords>(columns, [&](i32 n, i32 at) {
       values[n].load(row_of(a.x, row), at, columns), residual[n].load(row_of(a.residual, row), at, columns);
     });
+    Team::meet();
     float total = 0, squares = 0;
     Row::template each<kWords>(columns, [&](i32 n, i32 at) {
       sums[n] = Word<kSum>::of([&](i32 i) { return values[n].get(i) + residual[n].get(i); });

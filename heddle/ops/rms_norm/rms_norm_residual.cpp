@@ -52,7 +52,8 @@ RowWork row_work(const std::byte* args) {
           .matrices = {&a.x, &a.residual, &a.y, &a.sum},
           .vectors = {&a.weight},
           .takes_loose = true,
-          .takes_fours = true};
+          .takes_fours = true,
+          .takes_clusters = true};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@ namespace rms_norm_residual {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kShare = kEights;
 };
 
 template <class Config>
@@ -13,7 +13,7 @@ struct Kernel {
   static constexpr DType kIn = Config::types().x.dtype, kResidual = Config::types().residual.dtype,
                          kWeight = Config::types().weight.dtype, kSum = Config::types().sum.dtype,
                          kOut = Config::types().y.dtype;
-  using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
   using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
@@ -26,6 +26,7 @@ struct Kernel {
     Row::template each<kWords>(columns, [&](i32 n, i32 at) {
       values[n].load(row_of(a.x, row), at, columns), residual[n].load(row_of(a.residual, row), at, columns);
     });
+    Team::meet();
     float squares = 0;
     Row::template each<kWords>(columns, [&](i32 n, i32 at) {
       sums[n] = Word<kSum>::of([&](i32 i) { return values[n].get(i) + residual[n].get(i); });

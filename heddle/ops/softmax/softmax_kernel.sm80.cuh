@@ -12,7 +12,7 @@ struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
-  using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
   using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
@@ -23,6 +23,7 @@ struct Kernel {
     u8* const y = row_of(a.y, row);
     Word<kIn> values[kWords];
     Row::template each<kWords>(columns, [&](i32 n, i32 at) { values[n].load(x, at, columns); });
+    Team::meet();
     float most = -1e38f, sum = 0;
     Row::template each<kWords>(columns, [&](i32 n, i32) {
 #pragma unroll

@@ -106,7 +106,7 @@ struct RowTeam {
 
   static i32 thread() { return i32(threadIdx.x % kRowThreads); }
   static i32 number() { return i32(threadIdx.x / kRowThreads); }  // among the teams of the CTA
-  static i32 row() { return i32(blockIdx.x * (kThreads / kRowThreads)) + number(); }
+  static i32 row() { return i32(blockIdx.x / kCluster * (kThreads / kRowThreads)) + number(); }
   // How many elements, or eights, the team's row has: none past the last row, where other teams of the warp may have one.
   static i32 elements(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] : 0; }
   static i32 eights(const Tensor& matrix) { return elements(matrix) / 8; }
@@ -222,6 +222,8 @@ struct Stretch {
   static bool is_dense(const Tensor& tensor) {
     return tensor.stride[0] == tensor.size[1] || tensor.size[0] == 1;
   }
+  i32 elements() const { return 8 * i32(end - begin); }
+  u8* place(const Tensor& tensor) const { return row_of(tensor, row) + 8 * begin * size_of(tensor.dtype); }
   // use(at, load(at)) for the stretch: all loads, then between(), then the uses.
   template <u32 kThreads, i32 kWords, class Load, class Between, class Use>
   void walk(Load&& load, Between&& between, Use&& use) const {
