@@ -17,7 +17,7 @@ inline void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The same in two halves: wait_for_cluster() waits until all threads have arrived.
+// Two halves of sync_cluster(): wait_for_cluster() waits until all threads have arrived.
 inline void arrive_at_cluster() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }

@@ -166,7 +166,7 @@ struct TwoFours {
   }
 };
 
-// Of a row (ir/row_kernel.cpp chooses it).
+// How threads share a row (ir/row_kernel.cpp chooses it).
 constexpr i32 kEights = 0, kElements = 1, kTwoFours = 2;
 
 template <DType kType, i32 kShare, i32 kThreads>
