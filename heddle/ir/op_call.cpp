@@ -247,15 +247,18 @@ CallLayout::CallLayout(const OpSpec& op) {
 // Products of neighbouring words do not wait for each other, as a chain of them would: a call has some forty words.
 u64 CallLayout::hash(const std::byte* args) const {
   constexpr u64 kMix = 0x9e3779b97f4a7c15u;
+  constexpr u32 kTwo = 16;  // bytes of two words
   u64 hash = 0;
   for (const Words& words : words_) {
     u64 sum = 0, salt = kMix, two[2];
-    const auto add = [&] { sum += (two[0] ^ salt) * (two[1] ^ ~salt), salt += kMix; };
-    const std::byte* from = args + words.offset;
-    u32 left = words.bytes;
-    for (; left >= sizeof two; left -= u32(sizeof two), from += sizeof two)
-      std::memcpy(two, from, sizeof two), add();
-    if (left > 0) two[0] = two[1] = 0, std::memcpy(two, from, left), add();
+    const auto add = [&](const std::byte* from, u32 bytes) {
+      std::memcpy(two, from, bytes);
+      sum += (two[0] ^ salt) * (two[1] ^ ~salt), salt += kMix;
+    };
+    const std::byte* const from = args + words.offset;
+    const u32 whole = words.bytes / kTwo * kTwo, left = words.bytes - whole;
+    for (u32 at = 0; at < whole; at += kTwo) add(from + at, kTwo);
+    if (left > 0) two[0] = two[1] = 0, add(from + whole, left);
     hash = (hash ^ sum) * kMix;
     hash ^= hash >> 29;
   }
