@@ -9,8 +9,9 @@ namespace {
 // costs 20 ns more.
 class Question {
  public:
-  explicit Question(PyObject* function) : object_(function) {
-    if (!PyCFunction_Check(function) || !(PyCFunction_GetFlags(function) & (METH_NOARGS | METH_O))) return;
+  // `form`: how it is written where it may be called so, METH_NOARGS or METH_O.
+  explicit Question(PyObject* function, int form = METH_NOARGS) : object_(function) {
+    if (!PyCFunction_Check(function) || PyCFunction_GetFlags(function) != form) return;
     function_ = PyCFunction_GetFunction(function), self_ = PyCFunction_GetSelf(function);
   }
   Object operator()() const {
@@ -35,7 +36,7 @@ struct Torch {
   const Question function_modes{in_c("_len_torch_function_stack")};
   const Question is_profiled{
       owned(PyObject_GetAttrString(owned(in_torch("autograd")).get(), "_profiler_enabled")).release()};
-  const Question increment_version{in_c("_increment_version")};
+  const Question increment_version{in_c("_increment_version"), METH_O};
   PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
   PyObject* const torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
   PyObject* const dispatch_of_tensor =
