@@ -202,4 +202,20 @@ struct RowShare {
   }
 };
 
+// y = f(x) for each element of the stretch that a CTA has of both.
+template <u32 kThreads, i32 kWords, DType kX, DType kY, class F>
+inline void map_stretch(const Tensor& from, const Tensor& to, F&& f) {
+  using Row =
+      RowShare<RowTeam<kThreads, kThreads>, kX == DType::kF32 || kY == DType::kF32 ? kTwoFours : kEights>;
+  const Stretch stretch = Stretch::of_cta(kWords * kThreads, from, to);
+  const i32 count = stretch.elements();
+  const u8* const x = stretch.place(from);
+  u8* const y = stretch.place(to);
+  typename Row::template Word<kX> in[kWords];
+  Row::template each<kWords>(count, [&](i32 n, i32 at) { in[n].load(x, at, count); });
+  Row::template each<kWords>(count, [&](i32 n, i32 at) {
+    Row::template Word<kY>::of([&](i32 i) { return f(in[n].get(i)); }).store(y, at, count);
+  });
+}
+
 }  // namespace heddle::device
