@@ -31,7 +31,8 @@ KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, 
   const i64 stages = stages_in(target.shared_bytes, stage);
   plan.constants = {{"power", a.power}, {"tiles", tiles},      {"columns", columns},
                     {"fast", fast},     {"cluster", kCluster}, {"stages", stages}};
-  const i64 items = i64(a.x.size[0]) * a.x.size[2] * a.tiles().chunks() * ceil_div(units, kWarpGroups * kCluster);
+  const i64 items =
+      i64(a.x.size[0]) * a.x.size[2] * a.tiles().chunks() * ceil_div(units, kWarpGroups * kCluster);
   plan.launches.push_back({.grid = persistent_grid(items, i32(kCluster), target),
                            .cluster = u32(kCluster),
                            .threads = u32(128 * (kWarpGroups + 1)),
