@@ -65,7 +65,7 @@ bool is_dense(const Tensor& tensor) {
 bool is_flat(const RowWork& work) {
   const Tensor& first = first_of(work);
   return work.form == RowForm::kElements && work.row_units == 0 &&
-         i64(first.size[0]) * first.last() % 8 == 0 &&
+         (work.takes_rest || i64(first.size[0]) * first.last() % 8 == 0) &&
          std::ranges::all_of(work.matrices, [](const Tensor* t) { return is_dense(*t); });
 }
 // True where rows and their pieces are of `many` elements each, which begin at multiples of 16 bytes or of as many elements.
@@ -366,7 +366,8 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
     default: {
       if (work.row_units > 0) return ceil_div(rows * work.row_units, each);
       const bool dense = std::ranges::all_of(work.matrices, [](const Tensor* t) { return is_dense(*t); });
-      return dense ? ceil_div(rows * first_of(work).last() / 8, each) : rows * ceil_div(eights, each);
+      return dense ? ceil_div(ceil_div(rows * first_of(work).last(), 8), each)
+                   : rows * ceil_div(eights, each);
     }
   }
 }

@@ -14,8 +14,8 @@ struct Kernel {
   static constexpr DType kX = Config::types().x.dtype, kY = Config::types().y.dtype;
 
   static void run(const Activation& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords, kX, kY>(a.x, a.y,
-                                                  [](float x) { return activate(Config::kKind, x); });
+    map_stretch<kThreads, Config::kWords>([](float x) { return activate(Config::kKind, x); }, Typed<kY>{a.y},
+                                          Typed<kX>{a.x});
   }
 };
 

@@ -1,4 +1,4 @@
-// f(gate) * up, eight elements at a time.
+// f(gate) * up, element by element.
 namespace gated_product {
 
 #include "heddle/ops/activation/activate.cuh"
@@ -11,28 +11,13 @@ struct KernelConfig {
 template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
-  static constexpr i32 kWords = Config::kWords;
-  static constexpr DType kGate = Config::types().gate.dtype, kUp = Config::types().up.dtype,
-                         kY = Config::types().y.dtype;
-  struct In {
-    Eight<kGate> gate;
-    Eight<kUp> up;
-  };
+  static constexpr DType kY = Config::types().y.dtype, kGate = Config::types().gate.dtype,
+                         kUp = Config::types().up.dtype;
 
   static void run(const GatedProduct& a, const TensorMap*, u8*) {
-    const Stretch stretch = Stretch::of_cta(kWords * kThreads, a.gate, a.up, a.y);
-    stretch.walk<kThreads, kWords>(
-        [&](i64 at) {
-          In in;
-          in.gate.load(row_of(a.gate, stretch.row), at);
-          in.up.load(row_of(a.up, stretch.row), at);
-          return in;
-        },
-        [&](i64 at, const In& in) {
-          Eight<kY>::of([&](i32 i) {
-            return activate(Config::kKind, in.gate.get(i)) * in.up.get(i);
-          }).store(row_of(a.y, stretch.row), at);
-        });
+    map_stretch<kThreads, Config::kWords>(
+        [](float gate, float up) { return activate(Config::kKind, gate) * up; }, Typed<kY>{a.y},
+        Typed<kGate>{a.gate}, Typed<kUp>{a.up});
   }
 };
 

@@ -1,5 +1,6 @@
 #include "heddle/ops/add/add.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -35,6 +36,14 @@ void reference(const std::byte* args, Values& values) {
   if (a.copy.exists()) values.write(a.copy, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Add>(args);
+  return {.matrices = {&a.a, &a.b, &a.y},
+          .takes_rest = true,
+          .misfit = a.copy.exists() ? "copy is given" : "",
+          .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& add_op() {
@@ -45,6 +54,7 @@ const OpSpec& add_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = add_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
     op.gradient = {{"add_backward", {{"dx", "da"}}}, {"add_backward", {{"dx", "db"}}}};
     return op;

@@ -12,7 +12,7 @@ struct Kernel {
   static constexpr DType kX = Config::types().x.dtype, kY = Config::types().y.dtype;
 
   static void run(const Copy& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords, kX, kY>(a.x, a.y, [](float x) { return x; });
+    map_stretch<kThreads, Config::kWords>([](float x) { return x; }, Typed<kY>{a.y}, Typed<kX>{a.x});
   }
 };
 

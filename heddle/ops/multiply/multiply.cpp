@@ -1,5 +1,6 @@
 #include "heddle/ops/multiply/multiply.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -29,6 +30,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Multiply>(args);
+  return {.matrices = {&a.a, &a.b, &a.y}, .takes_rest = true, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& multiply_op() {
@@ -39,6 +45,7 @@ const OpSpec& multiply_op() {
     op.flops = elementwise_flops<1>;
     op.reference = reference;
     op.cases = multiply_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
     op.gradient = {{"multiply", {{"a", "dy"}, {"y", "da"}}},
                    {"multiply", {{"a", "dy"}, {"b", "a"}, {"y", "db"}}}};

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -30,6 +31,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Scale>(args);
+  return {.matrices = {&a.x, &a.y}, .takes_rest = true, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& scale_op() {
@@ -40,6 +46,7 @@ const OpSpec& scale_op() {
     op.flops = elementwise_flops<1>;
     op.reference = reference;
     op.cases = scale_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"scale", {{"x", "dy"}, {"y", "dx"}}}};
     return op;

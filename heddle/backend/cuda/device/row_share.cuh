@@ -202,20 +202,38 @@ struct RowShare {
   }
 };
 
-// y = f(x) for each element of the stretch that a CTA has of both.
-template <u32 kThreads, i32 kWords, DType kX, DType kY, class F>
-inline void map_stretch(const Tensor& from, const Tensor& to, F&& f) {
-  using Row =
-      RowShare<RowTeam<kThreads, kThreads>, kX == DType::kF32 || kY == DType::kF32 ? kTwoFours : kEights>;
-  const Stretch stretch = Stretch::of_cta(kWords * kThreads, from, to);
+// A tensor of elements of this type.
+template <DType kType>
+struct Typed {
+  const Tensor& tensor;
+};
+
+// Words of a stretch of one tensor.
+template <class Word, i32 kWords>
+struct StretchWords {
+  const u8* from;
+  Word words[kWords];
+};
+
+// y = f(x...) for each element of the stretch that a CTA has of all. Elements after the last eight are the last CTA's.
+template <u32 kThreads, i32 kWords, DType kY, DType... kX, class F>
+inline void map_stretch(F&& f, Typed<kY> y, Typed<kX>... x) {
+  constexpr bool kHasF32 = kY == DType::kF32 || ((kX == DType::kF32) || ...);
+  using Row = RowShare<RowTeam<kThreads, kThreads>, kHasF32 ? kTwoFours : kEights>;
+  using Y = typename Row::template Word<kY>;
+  const Stretch stretch = Stretch::of_cta(kWords * kThreads, y.tensor, x.tensor...);
   const i32 count = stretch.elements();
-  const u8* const x = stretch.place(from);
-  u8* const y = stretch.place(to);
-  typename Row::template Word<kX> in[kWords];
-  Row::template each<kWords>(count, [&](i32 n, i32 at) { in[n].load(x, at, count); });
-  Row::template each<kWords>(count, [&](i32 n, i32 at) {
-    Row::template Word<kY>::of([&](i32 i) { return f(in[n].get(i)); }).store(y, at, count);
-  });
+  const auto map = [&](auto... in) {
+    Row::template each<kWords>(count, [&](i32 n, i32 at) { (in.words[n].load(in.from, at, count), ...); });
+    Row::template each<kWords>(count, [&](i32 n, i32 at) {
+      Y::of([&](i32 i) { return f(in.words[n].get(i)...); }).store(stretch.place(y.tensor), at, count);
+    });
+  };
+  map(StretchWords<typename Row::template Word<kX>, kWords>{stretch.place(x.tensor)}...);
+  const i64 all = i64(y.tensor.size[0]) * y.tensor.size[1], rest = all % 8, at = all - rest + threadIdx.x;
+  if (blockIdx.x == gridDim.x - 1 && threadIdx.x < rest)
+    *Single<kY>::at(y.tensor.data, at) = Single<kY>::encode(
+        f(Single<kX>::decode(*Single<kX>::at(static_cast<const u8*>(x.tensor.data), at))...));
 }
 
 }  // namespace heddle::device

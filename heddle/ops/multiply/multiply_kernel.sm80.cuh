@@ -1,0 +1,21 @@
+// y = a * b, element by element.
+namespace multiply {
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256;
+  static constexpr i32 kWords = 2;
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr DType kY = Config::types().y.dtype, kA = Config::types().a.dtype,
+                         kB = Config::types().b.dtype;
+
+  static void run(const Multiply& a, const TensorMap*, u8*) {
+    map_stretch<kThreads, Config::kWords>([](float a, float b) { return a * b; }, Typed<kY>{a.y},
+                                          Typed<kA>{a.a}, Typed<kB>{a.b});
+  }
+};
+
+}  // namespace multiply

@@ -1,0 +1,20 @@
+// y = factor * x, element by element.
+namespace scale {
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256;
+  static constexpr i32 kWords = 2;
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr DType kY = Config::types().y.dtype, kX = Config::types().x.dtype;
+
+  static void run(const Scale& a, const TensorMap*, u8*) {
+    map_stretch<kThreads, Config::kWords>([factor = a.factor](float x) { return x * factor; }, Typed<kY>{a.y},
+                                          Typed<kX>{a.x});
+  }
+};
+
+}  // namespace scale
