@@ -324,7 +324,7 @@ TEST(ProgramConfigs, AreRefusedIfNoCallHasThem) {
   };
   EXPECT_NE(refusal("linnear:rows=64").find("linnear"), std::string::npos) << refusal("linnear:rows=64");
   EXPECT_EQ(refusal("linear"), "[engine] config has 'linear'; must be OP:NAME=VALUE,...");
-  EXPECT_EQ(refusal("add:rows=64"), "[engine] config names add, which has no configurations");
+  EXPECT_EQ(refusal("embedding:rows=64"), "[engine] config names embedding, which has no configurations");
   EXPECT_EQ(refusal("linear:columns=64;linear:columns=64"), "[engine] config has linear twice");
   EXPECT_NE(refusal("linear:columns=7").find("[linear] has no configuration columns=7; it has columns="),
             std::string::npos)

@@ -18,6 +18,7 @@
 #include "heddle/ops/reduce/column_sum.h"
 #include "heddle/ops/reduce/reduce_dim.h"
 #include "heddle/ops/reduce/reduce_dim_backward.h"
+#include "heddle/ops/rms_norm/rms_norm_backward.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/softmax/softmax.h"
 #include "heddle/ops/softmax/softmax_backward.h"
@@ -72,8 +73,11 @@ TEST(RowKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(plan_of("softmax", softmax(3, 64)).why_not, "");
   EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 64)).why_not, "");
   const auto copy = [](const Tensor& x) { return plan_of("copy", inferred("copy", Copy{.x = x})).why_not; };
-  EXPECT_EQ(copy(dense(DType::kBf16, {3, 61})), "a row has 61 elements, not a multiple of 8");
-  Tensor apart = dense(DType::kBf16, {3, 64});
+  EXPECT_EQ(copy(dense(DType::kBf16, {3, 61})), "");
+  Tensor apart = dense(DType::kBf16, {3, 61});
+  apart.stride[0] = 64;
+  EXPECT_EQ(copy(apart), "a row has 61 elements, not a multiple of 8");
+  apart = dense(DType::kBf16, {3, 64});
   apart.stride[0] = 68;
   EXPECT_EQ(copy(apart), "rows of bf16 [3, 64] begin 68 elements apart, not at words of 16 bytes");
   EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 8201)).why_not,
@@ -88,6 +92,39 @@ TEST(RowKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(plan_of("rope", inferred("rope", rope)).why_not,
             "heads of 40 elements, of which 24 turn, are not cut into multiples of 8 and 16");
   EXPECT_NE(plan_of("softmax", softmax(3, 64), {.arch = 75}).why_not, "");
+}
+
+TEST(RowKernel, RowsEndToEndAreOne) {
+  const auto plan = [](const Tensor& x) {
+    const KernelPlan made = plan_of("copy", inferred("copy", Copy{.x = x}));
+    return std::pair(made.launches.at(0).grid, made.constants.contains("flat"));
+  };
+  EXPECT_EQ(plan(dense(DType::kBf16, {3, 1})), std::pair(1u, true));
+  EXPECT_EQ(plan(dense(DType::kBf16, {1024, 4})), std::pair(4u, true));  // of 128 times 8 elements
+  EXPECT_EQ(plan(dense(DType::kBf16, {1025, 4})), std::pair(5u, true));
+  Tensor apart = dense(DType::kBf16, {3, 1032});
+  apart.stride[0] = 2000;
+  EXPECT_EQ(plan(apart), std::pair(6u, false));
+}
+
+TEST(RowKernel, CtasAreSmallWhereMemoryIsFast) {
+  KernelTarget h200 = h100();
+  h200.fast_memory = true;
+  const auto threads = [&](const char* op, const auto& args) {
+    const std::vector<std::byte> made = inferred(op, args);
+    return std::pair(plan_of(op, made).launches.at(0).threads,
+                     plan_of(op, made, h200).launches.at(0).threads);
+  };
+  const auto norm = [](DType type) {
+    const Tensor x = dense(type, {4096, 4096});
+    return RmsNormBackward{.x = x, .weight = dense(type, {4096}), .dy = x};
+  };
+  EXPECT_EQ(threads("copy", Copy{.x = dense(DType::kBf16, {4096, 4096})}), std::pair(256u, 128u));
+  EXPECT_EQ(threads("copy", Copy{.x = dense(DType::kF32, {4096, 4096})}), std::pair(256u, 256u));
+  EXPECT_EQ(threads("rms_norm_backward", norm(DType::kBf16)), std::pair(512u, 256u));
+  EXPECT_EQ(threads("rms_norm_backward", norm(DType::kF32)), std::pair(512u, 512u));
+  EXPECT_EQ(threads("reduce_dim", ReduceDim{.x = dense(DType::kBf16, {8, 4096, 4096})}),
+            std::pair(256u, 128u));
 }
 
 TEST(RowKernel, SeveralNarrowRowsShareAWarp) {

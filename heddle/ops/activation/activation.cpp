@@ -39,7 +39,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Activation>(args);
-  return {.matrices = {&a.x, &a.y}, .takes_rest = true, .kind = a.kind, .adds_up = false};
+  return {.matrices = {&a.x, &a.y}, .maps = true, .kind = a.kind, .adds_up = false};
 }
 
 }  // namespace

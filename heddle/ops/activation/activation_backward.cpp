@@ -36,7 +36,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<ActivationBackward>(args);
-  return {.matrices = {&a.x, &a.dy, &a.dx}, .takes_rest = true, .kind = a.kind, .adds_up = false};
+  return {.matrices = {&a.x, &a.dy, &a.dx}, .maps = true, .kind = a.kind, .adds_up = false};
 }
 
 }  // namespace

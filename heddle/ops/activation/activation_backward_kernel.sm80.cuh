@@ -5,7 +5,7 @@ namespace activation_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2, kKind = 0;
+  static constexpr i32 kWords = 2, kFlat = 0, kKind = 0;
 };
 
 template <class Config>
@@ -15,9 +15,8 @@ struct Kernel {
                          kDy = Config::types().dy.dtype;
 
   static void run(const ActivationBackward& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords>(
-        [](float x, float dy) { return dy * activation_slope(Config::kKind, x); }, Typed<kDx>{a.dx},
-        Typed<kX>{a.x}, Typed<kDy>{a.dy});
+    map_elements<Config>([](float x, float dy) { return dy * activation_slope(Config::kKind, x); },
+                         Typed<kDx>{a.dx}, Typed<kX>{a.x}, Typed<kDy>{a.dy});
   }
 };
 

@@ -5,7 +5,7 @@ namespace activation {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2, kKind = 0;
+  static constexpr i32 kWords = 2, kFlat = 0, kKind = 0;
 };
 
 template <class Config>
@@ -14,8 +14,7 @@ struct Kernel {
   static constexpr DType kX = Config::types().x.dtype, kY = Config::types().y.dtype;
 
   static void run(const Activation& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords>([](float x) { return activate(Config::kKind, x); }, Typed<kY>{a.y},
-                                          Typed<kX>{a.x});
+    map_elements<Config>([](float x) { return activate(Config::kKind, x); }, Typed<kY>{a.y}, Typed<kX>{a.x});
   }
 };
 

@@ -5,7 +5,7 @@ namespace gated_activation_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 1, kKind = 0;
+  static constexpr i32 kWords = 1, kFlat = 0, kKind = 0;
 };
 
 template <class Config>
@@ -20,7 +20,7 @@ struct Kernel {
   };
 
   static void run(const GatedActivationBackward& a, const TensorMap*, u8*) {
-    const Stretch stretch = Stretch::of_cta(kWords * kThreads, a.dy, a.x, a.dx);
+    const Stretch stretch = Stretch::of_cta<Config::kFlat != 0>(kWords * kThreads, a.dy);
     stretch.walk<kThreads, kWords>(
         [&](i64 at) {
           In in;

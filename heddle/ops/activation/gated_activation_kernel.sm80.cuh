@@ -5,7 +5,7 @@ namespace gated_activation {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2, kKind = 0;
+  static constexpr i32 kWords = 2, kFlat = 0, kKind = 0;
 };
 
 template <class Config>
@@ -18,7 +18,7 @@ struct Kernel {
   };
 
   static void run(const GatedActivation& a, const TensorMap*, u8*) {
-    const Stretch stretch = Stretch::of_cta(kWords * kThreads, a.y, a.x);
+    const Stretch stretch = Stretch::of_cta<Config::kFlat != 0>(kWords * kThreads, a.y);
     stretch.walk<kThreads, kWords>(
         [&](i64 at) {
           In in;

@@ -36,7 +36,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<GatedProduct>(args);
-  return {.matrices = {&a.gate, &a.up, &a.y}, .takes_rest = true, .kind = a.kind, .adds_up = false};
+  return {.matrices = {&a.gate, &a.up, &a.y}, .maps = true, .kind = a.kind, .adds_up = false};
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace gated_product_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2, kKind = 0;
+  static constexpr i32 kWords = 2, kFlat = 0, kKind = 0;
 };
 
 template <class Config>
@@ -22,7 +22,7 @@ struct Kernel {
   };
 
   static void run(const GatedProductBackward& a, const TensorMap*, u8*) {
-    const Stretch stretch = Stretch::of_cta(kWords * kThreads, a.gate, a.up, a.dy, a.dgate, a.dup);
+    const Stretch stretch = Stretch::of_cta<Config::kFlat != 0>(kWords * kThreads, a.gate);
     stretch.walk<kThreads, kWords>(
         [&](i64 at) {
           In in;

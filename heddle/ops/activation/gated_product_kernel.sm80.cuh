@@ -5,7 +5,7 @@ namespace gated_product {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2, kKind = 0;
+  static constexpr i32 kWords = 2, kFlat = 0, kKind = 0;
 };
 
 template <class Config>
@@ -15,9 +15,8 @@ struct Kernel {
                          kUp = Config::types().up.dtype;
 
   static void run(const GatedProduct& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords>(
-        [](float gate, float up) { return activate(Config::kKind, gate) * up; }, Typed<kY>{a.y},
-        Typed<kGate>{a.gate}, Typed<kUp>{a.up});
+    map_elements<Config>([](float gate, float up) { return activate(Config::kKind, gate) * up; },
+                         Typed<kY>{a.y}, Typed<kGate>{a.gate}, Typed<kUp>{a.up});
   }
 };
 

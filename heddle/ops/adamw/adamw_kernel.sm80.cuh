@@ -5,7 +5,7 @@ namespace adamw {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 1;
+  static constexpr i32 kWords = 1, kFlat = 0;
 };
 
 template <class Config>
@@ -22,8 +22,7 @@ struct Kernel {
   };
 
   static void run(const Adamw& a, const TensorMap*, u8*) {
-    const Stretch stretch =
-        Stretch::of_cta(kWords * kThreads, a.param, a.grad, a.m, a.v, a.new_param, a.new_m, a.new_v);
+    const Stretch stretch = Stretch::of_cta<Config::kFlat != 0>(kWords * kThreads, a.param);
     const Factors factors(a);
     const auto at_row = [&](const Tensor& tensor) { return row_of(tensor, stretch.row); };
     stretch.walk<kThreads, kWords>(

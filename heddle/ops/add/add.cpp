@@ -39,7 +39,7 @@ void reference(const std::byte* args, Values& values) {
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Add>(args);
   return {.matrices = {&a.a, &a.b, &a.y},
-          .takes_rest = true,
+          .maps = true,
           .misfit = a.copy.exists() ? "copy is given" : "",
           .adds_up = false};
 }

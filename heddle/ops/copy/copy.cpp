@@ -33,7 +33,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Copy>(args);
-  return {.matrices = {&a.x, &a.y}, .takes_rest = true, .adds_up = false};
+  return {.matrices = {&a.x, &a.y}, .maps = true, .adds_up = false};
 }
 
 }  // namespace

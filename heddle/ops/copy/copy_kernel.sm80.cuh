@@ -3,7 +3,7 @@ namespace copy {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2;
+  static constexpr i32 kWords = 2, kFlat = 0;
 };
 
 template <class Config>
@@ -12,7 +12,7 @@ struct Kernel {
   static constexpr DType kX = Config::types().x.dtype, kY = Config::types().y.dtype;
 
   static void run(const Copy& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords>([](float x) { return x; }, Typed<kY>{a.y}, Typed<kX>{a.x});
+    map_elements<Config>([](float x) { return x; }, Typed<kY>{a.y}, Typed<kX>{a.x});
   }
 };
 

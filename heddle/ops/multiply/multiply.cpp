@@ -32,7 +32,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Multiply>(args);
-  return {.matrices = {&a.a, &a.b, &a.y}, .takes_rest = true, .adds_up = false};
+  return {.matrices = {&a.a, &a.b, &a.y}, .maps = true, .adds_up = false};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@ namespace multiply {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2;
+  static constexpr i32 kWords = 2, kFlat = 0;
 };
 
 template <class Config>
@@ -13,8 +13,8 @@ struct Kernel {
                          kB = Config::types().b.dtype;
 
   static void run(const Multiply& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords>([](float a, float b) { return a * b; }, Typed<kY>{a.y},
-                                          Typed<kA>{a.a}, Typed<kB>{a.b});
+    map_elements<Config>([](float a, float b) { return a * b; }, Typed<kY>{a.y}, Typed<kA>{a.a},
+                         Typed<kB>{a.b});
   }
 };
 

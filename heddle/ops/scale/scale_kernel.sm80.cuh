@@ -3,7 +3,7 @@ namespace scale {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 2;
+  static constexpr i32 kWords = 2, kFlat = 0;
 };
 
 template <class Config>
@@ -12,8 +12,7 @@ struct Kernel {
   static constexpr DType kY = Config::types().y.dtype, kX = Config::types().x.dtype;
 
   static void run(const Scale& a, const TensorMap*, u8*) {
-    map_stretch<kThreads, Config::kWords>([factor = a.factor](float x) { return x * factor; }, Typed<kY>{a.y},
-                                          Typed<kX>{a.x});
+    map_elements<Config>([factor = a.factor](float x) { return x * factor; }, Typed<kY>{a.y}, Typed<kX>{a.x});
   }
 };
 

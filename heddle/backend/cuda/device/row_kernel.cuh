@@ -200,30 +200,41 @@ struct RowTeam {
   }
 };
 
-// The place of a CTA in matrices [rows, columns] whose elements are worked on one by one. Rows that lie end to end are one row.
+// A tensor of elements of this type.
+template <DType kType>
+struct Typed {
+  const Tensor& tensor;
+};
+
+// The place of a CTA in matrices [rows, columns] whose elements are worked on one by one.
 struct Stretch {
   i32 row;
   i64 begin, end;  // eights of the row
 
-  template <class... Tensors>
-  static Stretch of_cta(i64 each, const Tensor& first, const Tensors&... others) {
-    const bool dense = is_dense(first) && (is_dense(others) && ...);
-    const i64 eights = dense ? i64(first.size[0]) * first.size[1] / 8 : first.size[1] / 8;
-    const i64 pieces = (eights + each - 1) / each, number = blockIdx.x;
-    const i64 begin = dense ? number * each : number % pieces * each;
-    return {dense ? 0 : i32(number / pieces), begin, begin + each < eights ? begin + each : eights};
+  // Cuts all rows as one, where they lie end to end (ir/row_kernel.cpp says so). A thread with few elements would take long to find out.
+  static Stretch of_all(i64 each, const Tensor& tensor) {
+    const i64 eights = i64(tensor.size[0]) * tensor.size[1] / 8, begin = i64(blockIdx.x) * each;
+    return {0, begin, begin + each < eights ? begin + each : eights};
+  }
+  template <bool kFlat>
+  static Stretch of_cta(i64 each, const Tensor& tensor) {
+    if constexpr (kFlat)
+      return of_all(each, tensor);
+    else
+      return of_row(each, tensor);
   }
   // Cuts rows one by one.
   static Stretch of_row(i64 each, const Tensor& tensor) {
-    const i64 eights = tensor.size[1] / 8, pieces = (eights + each - 1) / each,
-              begin = blockIdx.x % pieces * each;
+    const i64 eights = tensor.size[1] / 8;
+    const u32 pieces = u32((eights + each - 1) / each);
+    const i64 begin = i64(blockIdx.x % pieces) * each;
     return {i32(blockIdx.x / pieces), begin, begin + each < eights ? begin + each : eights};
   }
-  static bool is_dense(const Tensor& tensor) {
-    return tensor.stride[0] == tensor.size[1] || tensor.size[0] == 1;
-  }
   i32 elements() const { return 8 * i32(end - begin); }
-  u8* place(const Tensor& tensor) const { return row_of(tensor, row) + 8 * begin * size_of(tensor.dtype); }
+  template <DType kType>
+  u8* place(const Typed<kType>& matrix) const {
+    return matrix.tensor.data + (i64(row) * matrix.tensor.stride[0] + 8 * begin) * size_of(kType);
+  }
   // use(at, load(at)) for the stretch: all loads, then between(), then the uses.
   template <u32 kThreads, i32 kWords, class Load, class Between, class Use>
   void walk(Load&& load, Between&& between, Use&& use) const {

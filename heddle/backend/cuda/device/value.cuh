@@ -58,6 +58,13 @@ inline float quotient(float a, float b) {
   return better == better ? better : q;  // infinities have no remainder
 }
 
+// quotient(1, 1 + e^-x), whose divisor has a remainder: it is never infinite. Replaces the one of tile/math.cuh.
+inline float sigmoid(float x) {
+  const float b = 1.0f + exp(-x), near = arch::reciprocal(b),
+              inverse = __fmaf_rn(__fmaf_rn(-b, near, 1.0f), near, near);
+  return __fmaf_rn(__fmaf_rn(-b, inverse, 1.0f), inverse, inverse);
+}
+
 // 1 / sqrt(x) without a branch, for a normal x: the hardware's value, corrected once. Replaces the one of tile/math.cuh.
 inline float rsqrt(float x) {
   const float near = arch::rsqrt(x);

@@ -80,6 +80,8 @@ Device::Device(int ordinal) : ordinal_(ordinal) {
   shared_per_multiprocessor_ = attribute(DeviceAttribute::kSharedPerMultiprocessor);
   l2_bytes_ = attribute(DeviceAttribute::kL2Bytes);
   max_clock_khz_ = attribute(DeviceAttribute::kClockKilohertz);
+  memory_speed_ = i64(attribute(DeviceAttribute::kMemoryKilohertz)) * 1000 *
+                  attribute(DeviceAttribute::kMemoryBits) * 2 / 8;
 }
 
 int Device::attribute(DeviceAttribute which) const {

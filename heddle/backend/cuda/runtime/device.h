@@ -35,7 +35,8 @@ class Device {
   int shared_per_multiprocessor() const { return shared_per_multiprocessor_; }  // bytes
   int l2_bytes() const { return l2_bytes_; }
   int max_clock_khz() const { return max_clock_khz_; }
-  i64 memory() const { return memory_; }  // bytes in all
+  i64 memory() const { return memory_; }              // bytes in all
+  i64 memory_speed() const { return memory_speed_; }  // bytes a second by its clock; 0: not known
 
   int attribute(DeviceAttribute which) const;
   void synchronize() const;  // waits for everything of context()
@@ -47,7 +48,7 @@ class Device {
   std::string name_, bus_, arch_;
   int compute_major_ = 0, compute_minor_ = 0, multiprocessors_ = 0;
   int shared_per_block_optin_ = 0, shared_per_multiprocessor_ = 0, l2_bytes_ = 0, max_clock_khz_ = 0;
-  i64 memory_ = 0;
+  i64 memory_ = 0, memory_speed_ = 0;
 };
 
 // The compiler's name of a compute capability: {9, 0} is "sm_90a".

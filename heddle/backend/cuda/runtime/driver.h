@@ -30,6 +30,8 @@ enum Status : int {  // CUresult
 enum class DeviceAttribute : int {  // CUdevice_attribute
   kClockKilohertz = 13,
   kMultiprocessors = 16,
+  kMemoryKilohertz = 36,
+  kMemoryBits = 37,  // that a clock brings twice
   kL2Bytes = 38,
   kComputeMajor = 75,
   kComputeMinor = 76,
