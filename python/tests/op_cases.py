@@ -69,8 +69,11 @@ def plain_case(name):
     raise AssertionError(f"{name} has no case of float32")
 
 
-def check_rows_with_gaps(name, place=lambda inputs: inputs):
-    """Reads and writes rows with gaps, where `place` puts the inputs: no copy, the same bits, whole gaps."""
+def check_rows_with_gaps(name, place=lambda inputs: inputs, error=0.0):
+    """Reads and writes rows with gaps, where `place` puts the inputs: no copy, whole gaps, the same values.
+
+    `error` is as in distance(). A GPU adds up rows that are not words of 16 bytes in another order.
+    """
     number, case = plain_case(name)
     inputs = place(tensors_of(name, number, case))
     wanted = call(name, inputs, case)
@@ -79,7 +82,7 @@ def check_rows_with_gaps(name, place=lambda inputs: inputs):
     assert heddle.last_path().copies == 0
     for one, other, given in zip(made, wanted, out, strict=True):
         assert one is given
-        assert torch.equal(one, other)
+        assert distance(one, other) <= error
         if one.dim() > 1:
             assert (one.as_strided(one.shape[:-1], one.stride()[:-1], one.shape[-1]) == -7).all()
 
