@@ -100,7 +100,7 @@ TEST(RowKernel, RowsEndToEndAreOne) {
     return std::pair(made.launches.at(0).grid, made.constants.contains("flat"));
   };
   EXPECT_EQ(plan(dense(DType::kBf16, {3, 1})), std::pair(1u, true));
-  EXPECT_EQ(plan(dense(DType::kBf16, {1024, 4})), std::pair(4u, true));  // of 128 times 8 elements
+  EXPECT_EQ(plan(dense(DType::kBf16, {1024, 4})), std::pair(4u, true));  // a CTA has 128 times 8 elements
   EXPECT_EQ(plan(dense(DType::kBf16, {1025, 4})), std::pair(5u, true));
   Tensor apart = dense(DType::kBf16, {3, 1032});
   apart.stride[0] = 2000;
