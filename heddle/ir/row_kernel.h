@@ -50,7 +50,8 @@ struct RowWork {
 using RowRule = RowWork (*)(const std::byte* args);
 
 // Gives an op its kernel and the kernel's configurations: threads of a CTA and of a row, and how many times eight elements a
-// thread has; for rows in a cluster, its CTAs. The default follows from columns and dtypes alone.
+// thread has; for rows in a cluster, its CTAs. The default follows from columns, dtypes and how fast memory is, and never from
+// the number of rows where it decides the order of a sum.
 void set_row_kernel(OpSpec& op, RowRule rule);
 
 }  // namespace heddle
