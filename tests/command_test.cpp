@@ -51,6 +51,9 @@ TEST(Command, SuitesAndToolsOfOpsAreThePythonPackages) {
   EXPECT_EQ(output({"bench", "--suite", "smoke", "--out", "a b.json"}),
             "heddle.bench --suite smoke --out a b.json\n");
   EXPECT_EQ(output({"profile", "trace", "--", "softmax"}), "heddle.profile trace -- softmax\n");
+  EXPECT_EQ(output({"check", "softmax", "copy"}), "heddle.check softmax copy\n");
+  EXPECT_EQ(output({"check", "all"}), "heddle.check all\n");
+  expect_words(run_program({.args = {"check", "sofmax"}}).err, {"sofmax"});
   setenv("HEDDLE_PYTHON", "/nowhere/python", 1);
   const Outcome missing = run_program({.args = {"bench", "--suite=smoke"}});
   EXPECT_EQ(missing.code, 2);

@@ -1,5 +1,5 @@
 // heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for
-// GPUs.
+// GPUs. The cases of ops are run by the Python package (support/python_part.h).
 #include "heddle/ir/check.h"
 
 #include <algorithm>
@@ -147,7 +147,7 @@ void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
   Command command(app, "check",
                   "Prove that a program (a .heddle file, or those of a model) cannot "
-                  "deadlock or race; or compile tile bodies for GPUs");
+                  "deadlock or race; or compile tile bodies for GPUs; or run the cases of ops");
   flags->engine.add_program_to(command, "model folder, or a .heddle file; the options below are for a folder",
                                {.names = Names::kPath});
   command.argument("--arch", &flags->archs,
@@ -170,7 +170,9 @@ void add_check(CLI::App& app) {
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
       "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
       "budgets. Products know the types of their arguments, as in calls.\n"
+      "With names of ops, or `all`, runs their cases: python3 -m heddle.check --help.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
+      "          heddle check softmax rms_norm --device cuda\n"
       "          heddle check --arch sm_80,sm_90a --ops linear,attention");
   command.action([flags] {
     require(flags->bodies.ops.empty() || !flags->archs.empty(),

@@ -37,9 +37,9 @@ constexpr const char* kFooter =
     "Results go to stdout, messages and progress to stderr.";
 
 int run(int argc, char** argv) {
+  register_builtins();
   const std::string python = hand_to_python(argc, argv);
   require(python.empty(), "{}", python);
-  register_builtins();
   if (!run_command(argc, argv, {"heddle", kAbout, kFooter, HEDDLE_VERSION}, add_commands)) return kDone;
   flush_output();
   return interrupted() ? kInterrupted : kDone;

@@ -1,4 +1,4 @@
-"""An op's own cases as tensors of torch: what tests and profilers call it with."""
+"""An op's own cases as tensors of torch: what tests, checks and profilers call it with."""
 
 import math
 
@@ -71,3 +71,24 @@ def call(name, inputs, case, **more):
         device = getattr(next(iter(inputs.values())), "device", "cpu")
         out = out_of(name, case, device if isinstance(device, torch.device) else "cpu")
     return results_of(getattr(heddle.ops, name)(**inputs, **case["attributes"], out=out, **more))
+
+
+def by_reference(name, inputs, case, **more):
+    heddle.set_backend(name, "reference")
+    try:
+        return call(name, inputs, case, **more)
+    finally:
+        heddle.set_backend(name, "kernel")
+
+
+def distance(made, wanted):
+    """The largest |made - wanted| / (1 + |wanted|); two of no number are equal."""
+    made, wanted = made.double(), wanted.double()
+    error = (made - wanted).abs() / (1 + wanted.abs())
+    same = (made == wanted) | (made.isnan() & wanted.isnan())
+    return error.masked_fill(same, 0).max().item() if error.numel() else 0.0
+
+
+def rounding(dtype):
+    """Half a unit of the last place: what the reference's own result is rounded by."""
+    return torch.finfo(dtype).eps if dtype.is_floating_point else 0.0

@@ -5,27 +5,33 @@ import torch
 
 import heddle.ops
 from heddle.cases import (
+    by_reference,
     call,
+    distance,
     dtype_of,
     out_of,
     random_tensor,
     results_of,
+    rounding,
     small_cases,
     tensors_of,
 )
 
-__all__ = ["call", "dtype_of", "out_of", "random_tensor", "results_of", "small_cases", "tensors_of"]
+__all__ = [
+    "by_reference",
+    "call",
+    "distance",
+    "dtype_of",
+    "out_of",
+    "random_tensor",
+    "results_of",
+    "rounding",
+    "small_cases",
+    "tensors_of",
+]
 
 CALLABLE = tuple(name for name in heddle.ops.NAMES if heddle.ops.info(name).callable)
 WITH_GRADIENT = [name for name in CALLABLE if heddle.ops.info(name).gradient]
-
-
-def by_reference(name, inputs, case, **more):
-    heddle.set_backend(name, "reference")
-    try:
-        return call(name, inputs, case, **more)
-    finally:
-        heddle.set_backend(name, "kernel")
 
 
 def float_case(name):
@@ -85,16 +91,3 @@ def check_rows_with_gaps(name, place=lambda inputs: inputs, error=0.0):
         assert distance(one, other) <= error
         if one.dim() > 1:
             assert (one.as_strided(one.shape[:-1], one.stride()[:-1], one.shape[-1]) == -7).all()
-
-
-def distance(made, wanted):
-    """The largest |made - wanted| / (1 + |wanted|); two of no number are equal."""
-    made, wanted = made.double(), wanted.double()
-    error = (made - wanted).abs() / (1 + wanted.abs())
-    same = (made == wanted) | (made.isnan() & wanted.isnan())
-    return error.masked_fill(same, 0).max().item() if error.numel() else 0.0
-
-
-def rounding(dtype):
-    """Half a unit of the last place: what the reference's own result is rounded by."""
-    return torch.finfo(dtype).eps if dtype.is_floating_point else 0.0

@@ -4,12 +4,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/core.h>
 #include <unistd.h>
+
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 namespace {
@@ -30,6 +33,8 @@ std::string module_of(const std::vector<std::string_view>& words) {
     return word == "--suite" || word.starts_with("--suite=");
   };
   if (words[0] == "bench" && std::ranges::any_of(words, is_suite)) return "heddle.bench";
+  if (words[0] == "check" && (words[1] == "all" || find_op(words[1])) && !std::filesystem::exists(words[1]))
+    return "heddle.check";
   const bool is_tool = words[1] == "trace" || words[1] == "ncu" || words[1] == "sanitizer";
   return words[0] == "profile" && is_tool ? "heddle.profile" : "";
 }

@@ -1,0 +1,148 @@
+"""python -m heddle.check: runs the cases of ops, and compares them with their references in float64.
+
+Each case runs twice, and the largest one of each set of dtypes RUNS times. An output lies between canaries,
+and is filled with other bits before each run: what an op does not write, or writes beside it, is found. All
+runs give the same bits. The reference runs on the CPU; the bound of an error is the case's own.
+
+python -m heddle.check softmax rms_norm
+python -m heddle.check all --device cpu --runs 10
+"""
+
+import argparse
+import collections
+import math
+import sys
+
+import torch
+
+import heddle
+import heddle.ops
+from heddle.cases import by_reference, call, distance, rounding, small_cases, tensors_of
+
+GUARD = 256  # bytes before and after an output
+CANARY = 0xA5
+FILLS = (0xFF, 0x5A)  # in turn: an element that is not written differs from run to run
+
+
+class Guarded:
+    """Room for a result, between two stretches of canaries."""
+
+    def __init__(self, like, device):
+        self.count = like.numel() * like.element_size()
+        self.bytes = torch.full((self.count + 2 * GUARD,), CANARY, dtype=torch.uint8, device=device)
+        self.room = self.bytes[GUARD : GUARD + self.count]
+        self.tensor = self.room.view(like.dtype).view(like.shape)
+
+    def fault(self):
+        """What was written beside it; "" where nothing was."""
+        for name, guard in (("before", self.bytes[:GUARD]), ("after", self.bytes[GUARD + self.count :])):
+            wrong = (guard != CANARY).nonzero()
+            if len(wrong):
+                return f"{len(wrong)} bytes {name} it were written"
+        return ""
+
+
+class CaseError(Exception):
+    """A case that does not hold, in words."""
+
+
+def text_of(case):
+    """What a case is made of: "x float32 [5, 37], eps=1e-05"."""
+    tensors = [f"{name} {dtype} {list(sizes)}" for name, (dtype, sizes, _) in case["tensors"].items()]
+    return ", ".join([*tensors, *(f"{name}={value}" for name, value in case["attributes"].items())])
+
+
+def check_case(name, number, case, device, runs):
+    """The largest error as a part of its bound, and the body that ran. Raises CaseError."""
+    inputs = tensors_of(name, number, case)
+    wanted = by_reference(name, inputs, case)
+    inputs = {key: value.to(device) for key, value in inputs.items()}
+    rooms = [Guarded(each, device) for each in wanted]
+    first = None
+    for run in range(runs):
+        for room in rooms:
+            room.room.fill_(FILLS[run % 2])
+        call(name, inputs, case, out=tuple(room.tensor for room in rooms))
+        if first is None:
+            first = [room.room.clone() for room in rooms]
+        for at, (room, bits) in enumerate(zip(rooms, first, strict=True)):
+            if not torch.equal(room.room, bits):
+                different = int((room.room != bits).sum())
+                raise CaseError(
+                    f"result {at}: {different} bytes of run {run + 1} differ from those of the first run"
+                )
+    worst = 0.0
+    for at, (room, other) in enumerate(zip(rooms, wanted, strict=True)):
+        if fault := room.fault():
+            raise CaseError(f"result {at}: {fault}")
+        bound = case["bound"] + rounding(other.dtype)
+        error = distance(room.tensor.cpu(), other)
+        if not error <= bound:
+            raise CaseError(f"result {at}: error {error:.3g}, above its bound of {bound:.3g}")
+        worst = max(worst, error / bound if bound else 0.0)
+    return worst, heddle.last_path().body
+
+
+def runs_of(cases, runs):
+    """How often each case runs: the largest of each set of dtypes `runs` times, others twice."""
+    largest = {}
+    for number, case in cases:
+        dtypes = tuple(dtype for dtype, _, _ in case["tensors"].values())
+        size = sum(math.prod(sizes) for _, sizes, _ in case["tensors"].values())
+        largest[dtypes] = max(largest.get(dtypes, (-1, -1)), (size, number))
+    often = {number for _, number in largest.values()}
+    return {number: max(2, runs) if number in often else 2 for number, _ in cases}
+
+
+def check_op(name, device, runs):
+    """Prints a line for the op, and one for each case that does not hold. True if all hold."""
+    cases = list(small_cases(name))
+    times = runs_of(cases, runs)
+    bodies, refused, worst, faults = collections.Counter(), 0, 0.0, []
+    for number, case in cases:
+        try:
+            error, body = check_case(name, number, case, device, times[number])
+        except heddle.Unsupported:
+            refused += 1
+            continue
+        except (CaseError, heddle.Error) as error:
+            faults.append(f"FAIL {name}: {error} ({text_of(case)})")
+            continue
+        worst = max(worst, error)
+        bodies[body] += 1
+    ran = ", ".join(f"{count} in {body}" for body, count in bodies.items())
+    note = f", {refused} refused" if refused else ""
+    print(
+        f"{name}: {len(cases)} cases ({ran or 'none ran'}{note}), largest error {worst:.2f} of its bound",
+        flush=True,
+    )
+    for fault in faults:
+        print(fault, flush=True)
+    return not faults and sum(bodies.values()) > 0
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(
+        "python -m heddle.check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("ops", nargs="+", metavar="OP", help="names of ops; all: every one")
+    parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
+    parser.add_argument("--runs", type=int, default=1000, help="of the largest case of each set of dtypes")
+    arguments = parser.parse_args(words)
+    device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    names = arguments.ops
+    if names == ["all"]:
+        names = [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
+    for name in names:
+        if name not in heddle.ops.NAMES:
+            raise heddle.InvalidArgument(f"[check] no op {name}; heddle.ops.NAMES lists them")
+    held = [check_op(name, device, arguments.runs) for name in names]
+    print(f"{sum(held)} of {len(held)} ops hold on {device}")
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except heddle.Error as error:
+        sys.exit(f"heddle.check: {error}")
