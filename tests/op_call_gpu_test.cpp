@@ -25,6 +25,7 @@
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
+#include "heddle/ops/softcap/softcap.h"
 #include "tests/support/count_allocations.h"
 
 namespace heddle::cuda {
@@ -160,8 +161,9 @@ TEST_F(OpCallGpu, AKernelOfEachConfigurationServesEveryShape) {
 
 TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
   const Stream stream(device());
-  const Floats a({1, 2}), b({3, 4}), y(2);
+  const Floats a({1, 2}), b({3, 4}), y(2), copy(2);
   Add args = add(a, b, y, 1, 2);
+  args.copy = copy.matrix(1, 2);  // so that the body runs, which is launched below
   call("add", args, {.stream = stream.handle()});
   const size_t before = allocations_here;
   call("add", args, {.stream = stream.handle()});
@@ -408,9 +410,14 @@ TEST_F(OpCallGpu, NamesTheBodyThatRuns) {
   const CallNeeds shifted = needs("rms_norm", norm);
   EXPECT_EQ(shifted.body, "rms_norm.sm80");
   EXPECT_EQ(shifted.why_no_kernel, "a tensor does not begin at a multiple of 16 bytes");
-  const Add sum = add(x, weight, y, 1, 64);
+  Add sum = add(x, weight, y, 1, 64);
+  const CallNeeds whole = needs("add", sum);
+  EXPECT_EQ(whole.body, whole.why_no_kernel.empty() ? "add_kernel.sm80" : "add");
+  sum.copy = y.matrix(1, 64);
   EXPECT_EQ(needs("add", sum).body, "add");
-  EXPECT_EQ(needs("add", sum).why_no_kernel, "");
+  const Softcap cap{.x = x.matrix(1, 64), .y = y.matrix(1, 64), .cap = 1};
+  EXPECT_EQ(needs("softcap", cap).body, "softcap");
+  EXPECT_EQ(needs("softcap", cap).why_no_kernel, "");
 }
 
 // Tiles whose sums leave the slabs less than they want, with and without memory off chip.

@@ -146,8 +146,8 @@ void run(const EngineFlags& flags) {
 void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
   Command command(app, "check",
-                  "Prove that a program (a .heddle file, or those of a model) cannot "
-                  "deadlock or race; or compile tile bodies for GPUs; or run the cases of ops");
+                  "Prove that programs cannot deadlock or race; or compile tile bodies for GPUs; or run the "
+                  "cases of ops");
   flags->engine.add_program_to(command, "model folder, or a .heddle file; the options below are for a folder",
                                {.names = Names::kPath});
   command.argument("--arch", &flags->archs,
