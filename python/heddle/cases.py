@@ -15,6 +15,16 @@ def dtype_of(name):
     return getattr(torch, name, None)
 
 
+def ops_named(tool, names):
+    """The ops of a command line: `all` is every one that can be called. Raises for a name that is none."""
+    if list(names) == ["all"]:
+        return [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
+    for name in names:
+        if name not in heddle.ops.NAMES:
+            raise heddle.InvalidArgument(f"[{tool}] no op {name}; heddle.ops.NAMES lists them")
+    return names
+
+
 def small_cases(name):
     """(number, case) of those that torch can hold and that take little time."""
     for number, case in enumerate(_heddle.cases(name)):

@@ -17,7 +17,7 @@ import torch
 
 import heddle
 import heddle.ops
-from heddle.cases import by_reference, call, distance, rounding, small_cases, tensors_of
+from heddle.cases import by_reference, call, distance, ops_named, rounding, small_cases, tensors_of
 
 GUARD = 256  # bytes before and after an output
 CANARY = 0xA5
@@ -130,13 +130,7 @@ def main(words=None):
     parser.add_argument("--runs", type=int, default=1000, help="of the largest case of each set of dtypes")
     arguments = parser.parse_args(words)
     device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    names = arguments.ops
-    if names == ["all"]:
-        names = [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
-    for name in names:
-        if name not in heddle.ops.NAMES:
-            raise heddle.InvalidArgument(f"[check] no op {name}; heddle.ops.NAMES lists them")
-    held = [check_op(name, device, arguments.runs) for name in names]
+    held = [check_op(name, device, arguments.runs) for name in ops_named("check", arguments.ops)]
     print(f"{sum(held)} of {len(held)} ops hold on {device}")
     return 0 if all(held) else 1
 

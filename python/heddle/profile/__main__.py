@@ -14,7 +14,7 @@ import sys
 import torch
 
 import heddle
-import heddle.ops
+from heddle.cases import ops_named
 from heddle.profile import ncu, sanitizer, trace
 
 
@@ -46,11 +46,7 @@ def parse(words):
     parser.add_argument("--out", help="trace: also a page (.html), .perfetto or .nanotrace of the program")
     arguments = parser.parse_args(words)
     arguments.device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if arguments.ops == ["all"]:
-        arguments.ops = [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
-    for op in arguments.ops:
-        if op not in heddle.ops.NAMES:
-            raise heddle.InvalidArgument(f"[profile] no op {op}; heddle.ops.NAMES lists them")
+    arguments.ops = ops_named("profile", arguments.ops)
     return arguments
 
 
