@@ -372,6 +372,28 @@ TEST(Command, TuneKeepsWhatItFinds) {
   expect_words(refusal("matmul", "M=8x"), {"--size M=8x must be a whole number"});
   expect_words(refusal("argmax", "M=8"), {"has no configurations"});
   expect_words(refusal("linear", "M=8"), {"is a part of programs"});
+  expect_words(refusal("nothing", "M=8"), {"nothing is neither an op nor the folder of a model"});
+  expect_words(refusal(HEDDLE_SOURCE_DIR "/models/storyteller", "M=8"), {"--size is for an op"});
+}
+
+TEST(Command, LoadsWhatTuneFoundForAModel) {
+  Scratch scratch;
+  ::setenv("HEDDLE_TUNED", scratch.path("tuned").c_str(), 1);
+  const std::string model = HEDDLE_SOURCE_DIR "/models/storyteller";
+  const auto generate = [&] {
+    return run_program({.args = {"generate", model, "--prompt", "Once", "--max-tokens", "3", "--verbose",
+                                 "--executor", "threads"}});
+  };
+  const Outcome before = generate();
+  const Outcome tuned = run_program({.args = {"tune", model, "--prompt", "4", "--answer", "4", "--executor",
+                                              "threads", "--max-configs", "2"}});
+  const Outcome after = generate();
+  ::unsetenv("HEDDLE_TUNED");
+  EXPECT_EQ(tuned.code, 0) << tuned.err;
+  expect_words(tuned.out, {"scheduler\ndefault: ", "llama of 4 and 4 tokens on ", ": scheduler "});
+  EXPECT_EQ(before.err.find("[tuned:"), std::string::npos) << before.err;
+  expect_words(after.err, {"[tuned: scheduler "});
+  EXPECT_EQ(after.out, before.out);
 }
 
 TEST(Command, LayoutShowsWhoHoldsWhatAndWhereItLies) {

@@ -1,6 +1,7 @@
 // Every configuration of every op over the op's cases (a dozen of them on a GPU), called by itself and in programs:
 // within the bound of the case, and with the bits of the default unless it is marked as one that reorders sums.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
+#include "heddle/engine/program_tuner.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/row_classes.h"
@@ -26,6 +28,7 @@
 #include "tests/support/case_runner.h"
 #include "tests/support/golden.h"
 #include "tests/support/rounds.h"
+#include "tests/support/scratch.h"
 
 namespace heddle {
 namespace {
@@ -331,6 +334,66 @@ TEST(ProgramConfigs, AreRefusedIfNoCallHasThem) {
       << refusal("linear:columns=7");
   EXPECT_EQ(refusal("matmul:rows=64,columns=64"),
             "[engine] config names matmul; no call of this model's programs is one");
+}
+
+// The CPU's threads run programs that are laid out for a GPU, which have configurations.
+TEST(ProgramConfigs, AreTunedWithTheScheduler) {
+  const Scratch scratch;
+  ::setenv("HEDDLE_TUNED", scratch.path("tuned").c_str(), 1);
+  const std::shared_ptr<const Model> model = open_model(load_golden("llama3-tiny").folder);
+  const EngineOptions options = gpu_options("");
+  const TunedPrograms best = tune_programs(model, options, {.prompt = 70, .answer = 2}, {.max_configs = 3});
+  for (const char* const tried : {"scheduler\ndefault: ", "\nbackward=1: ", "\nlinear\ndefault: ",
+                                  "\ncolumns=64,stages=4: ", "\nthese-together\ndefault: "})
+    EXPECT_NE(best.text.find(tried), std::string::npos) << tried << "in:\n" << best.text;
+  EXPECT_EQ(best.text.find("step="), std::string::npos) << "attention's reorder sums:\n" << best.text;
+  EXPECT_GT(best.ns, 0);
+
+  EngineOptions taken = options;
+  EXPECT_TRUE(take_tuned(*model, taken));
+  EXPECT_EQ(taken.scheduler, best.scheduler);
+  EXPECT_EQ(taken.config, best.config);
+  golden_planner("llama3-tiny", taken);
+  const auto takes = [](const std::string& name, const EngineOptions& asked) {
+    EngineOptions changed = asked;
+    return take_tuned(*open_model(load_golden(name).folder), changed);
+  };
+  EXPECT_FALSE(takes("gemma3-tiny", options)) << "another model";
+  EngineOptions other = options;
+  other.scheduler = "zigzag";
+  EXPECT_FALSE(takes("llama3-tiny", other)) << "the caller's choice";
+  other = options;
+  other.passes.fuse_epilogues = false;
+  EXPECT_FALSE(takes("llama3-tiny", other)) << "other programs";
+  other = options;
+  other.max_context = 64;
+  EXPECT_TRUE(takes("llama3-tiny", other)) << "the same programs, with less room";
+  ::unsetenv("HEDDLE_TUNED");
+
+  EXPECT_EQ(message_of([&] { tune_programs(model, taken, {}, {}); }),
+            "[tune] the scheduler and the configurations are what is chosen; give none of them");
+}
+
+TEST(ProgramConfigs, ChangeWhileAnEngineRuns) {
+  const auto engine = golden_engine("llama3-tiny", gpu_options(""));
+  const std::vector<i32> tokens(100, 3);
+  const auto logits = [&] {
+    const SequenceId sequence = engine->open({});
+    const StepRequest request{sequence, tokens, true};
+    std::vector<float> values = engine->step(std::span(&request, 1)).logits;
+    engine->close(sequence);
+    return values;
+  };
+  const std::vector<float> before = logits();
+  engine->plan("zigzag", "linear:columns=64,stages=3");
+  const Program& program = engine->program(100, 1);
+  EXPECT_FALSE(tiles_of(program, "linear", OpConfig::parse("stages=3,columns=64")).empty());
+  EXPECT_EQ(logits(), before);
+  EXPECT_NE(message_of([&] { engine->plan("zigzag", "linear:columns=7"); }).find("columns=7"),
+            std::string::npos);
+  EXPECT_EQ(&engine->program(100, 1), &program) << "a refusal changes nothing";
+  engine->plan("", "");
+  EXPECT_NE(&engine->program(100, 1), &program);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
-// heddle tune: times the configurations of an op for given sizes, and keeps the best one for this device.
+// heddle tune: times the configurations of an op for given sizes, or what decides a model's programs, and keeps the best
+// for this device.
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <memory>
@@ -9,8 +11,12 @@
 #include <fmt/core.h>
 
 #include "apps/heddle/support/command.h"
+#include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/element.h"
+#include "heddle/base/file.h"
+#include "heddle/engine/program_tuner.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/registry.h"
 #include "heddle/tune/op_tuner.h"
@@ -19,10 +25,19 @@ namespace heddle {
 namespace {
 
 struct TuneFlags {
-  std::string op, dtype = "f32", backend = "cpu";
+  EngineFlags engine;  // its model is what is tuned: an op, or the folder of a model
+  std::string dtype = "f32", backend = "cpu";
   std::vector<std::string> sizes, attributes;
-  i32 device = 0, threads = 0, workers = 1, max_configs = 0;
+  i32 workers = 1, max_configs = 0;
   bool allow_reorder = false;
+  TuneWork work;
+
+  tune::Settings settings() const {
+    return {.policy = tune::Policy::kPickBest,
+            .max_configs = max_configs,
+            .num_workers = workers,
+            .allow_reorder = allow_reorder};
+  }
 };
 
 const Backend& backend_named(const std::string& name) {
@@ -108,26 +123,41 @@ class Operands {
   std::vector<std::byte*> memory_;
 };
 
-void run(const TuneFlags& flags) {
-  const OpSpec& op = get_op(flags.op);
+void tune_model(const Command& command, const TuneFlags& flags) {
+  require(path_exists(flags.engine.model), "[tune] {} is neither an op nor the folder of a model",
+          flags.engine.model);
+  for (const char* const flag : {"--size", "--attribute", "--dtype", "--backend"})
+    require(!command.given(flag), "[tune] {} is for an op; {} is a model's folder", flag, flags.engine.model);
+  EngineOptions options = flags.engine.options();
+  options.run.cancelled = interrupted;
+  const std::shared_ptr<const Model> model = load_model(flags.engine.model);
+  const TunedPrograms best = tune_programs(model, options, flags.work, flags.settings());
+  print(best.text);
+  print(fmt::format("{} of {} and {} tokens on {}: {}, {:.2f} ms\n", model->info().family, flags.work.prompt,
+                    flags.work.answer, backend_of(options.executor).device(options.device), best.summary(),
+                    1e-6 * best.ns));
+}
+
+void tune_op(const Command& command, const TuneFlags& flags) {
+  for (const char* const flag : {"--executor", "--generic", "--prompt", "--answer"})
+    require(!command.given(flag), "[tune] {} is for a model; {} is an op", flag, flags.engine.model);
+  const OpSpec& op = get_op(flags.engine.model);
+  const i32 device = flags.engine.asked.device;
   require(op.configs != nullptr, "[{}] has no configurations to choose from", op.name);
   for (const Field& field : op.fields)
     require(!field.is_weight() && !needs_step_record(op),
-            "[{}] is a part of programs: compare its configurations with heddle bench --config", op.name);
+            "[{}] is a part of programs: heddle tune MODEL tunes its configurations there", op.name);
   const Backend& backend = backend_named(flags.backend);
-  tune::OpTuner& tuner = tune::OpTuner::of_process(backend, flags.device);
+  tune::OpTuner& tuner = tune::OpTuner::of_process(backend, device);
   const Operands operands(op, flags, tuner.space());
-  const CallSite site{.device = tuner.space() ? flags.device : -1, .threads = flags.threads};
-  const tune::SettingsScope scope({.policy = tune::Policy::kPickBest,
-                                   .max_configs = flags.max_configs,
-                                   .num_workers = flags.workers,
-                                   .allow_reorder = flags.allow_reorder});
+  const CallSite site{.device = tuner.space() ? device : -1, .threads = flags.engine.asked.threads};
+  const tune::SettingsScope scope(flags.settings());
   const auto tuned = tuner.choose(op, operands.args(), site);
   require(tuned != nullptr, "[{}] has one configuration for such a call: there is nothing to choose",
           op.name);
   print(tuned->text);
   print(fmt::format("{} on {}: {}, {:.0f} ns a call{}\n", tune::key_of_call(op, operands.args(), site).text(),
-                    backend.device(flags.device), tuned->summary(), tuned->ns,
+                    backend.device(device), tuned->summary(), tuned->ns,
                     tuned->text.empty() ? ", known before" : ""));
 }
 
@@ -135,22 +165,39 @@ void run(const TuneFlags& flags) {
 
 void add_tune(CLI::App& app) {
   auto flags = std::make_shared<TuneFlags>();
-  Command command(app, "tune", "Find the best configuration of an op for this device, and keep it");
-  command.argument("op", &flags->op, "the op, such as matmul", {.required = true});
-  command.argument("--size", &flags->sizes, "sizes of dimensions: M=512,N=1024,K=1024", {.separator = ','});
-  command.argument("--attribute", &flags->attributes, "attributes: eps=1e-6", {.separator = ','});
-  command.argument("--dtype", &flags->dtype, "dtype of its inputs");
-  command.argument("--backend", &flags->backend, "cpu or cuda");
-  command.argument("--device", &flags->device, "which GPU, as heddle env numbers them");
-  command.argument("--threads", &flags->threads, "threads of a call on a CPU; 0: one for each core");
-  command.argument("--workers", &flags->workers, "configurations that are compiled at once");
+  Command command(app, "tune",
+                  "Find the fastest configuration of an op, or of a model's programs, and keep it");
+  command.argument("what", &flags->engine.model, "an op, such as matmul, or the folder of a model",
+                   {.required = true});
+  command.argument("--size", &flags->sizes, "op: sizes of dimensions: M=512,N=1024,K=1024",
+                   {.separator = ','});
+  command.argument("--attribute", &flags->attributes, "op: attributes: eps=1e-6", {.separator = ','});
+  command.argument("--dtype", &flags->dtype, "op: dtype of its inputs");
+  command.argument("--backend", &flags->backend, "op: cpu or cuda");
+  command.argument("--prompt", &flags->work.prompt, "model: tokens of the prompt whose answer is timed");
+  command.argument("--answer", &flags->work.answer, "model: tokens of that answer");
+  flags->engine.add_executor_to(command);
+  flags->engine.add_threads_to(command);
+  command.argument("--workers", &flags->workers, "configurations that are made at once");
   command.argument("--max-configs", &flags->max_configs, "try at most so many; 0: all");
   command.argument("--allow-reorder", &flags->allow_reorder, "those that add in another order may win");
   command.footer(
-      "Calls from Python and C++ take it from then on. It lies in $HEDDLE_TUNED, or in the folder tuned of\n"
-      "heddle's cache.\n"
-      "Example: heddle tune matmul --size M=512,N=1024,K=1024");
-  command.action([flags] { run(*flags); });
+      "Calls of the op from Python and C++ take it from then on. Of a model, the scheduler and the "
+      "configurations\n"
+      "of its ops are chosen, which change no result; whoever loads it on this device, with the same options "
+      "and\n"
+      "none of these, has them (heddle generate --verbose tells). It lies in $HEDDLE_TUNED, or in the "
+      "folder\n"
+      "tuned of heddle's cache.\n"
+      "Examples:\n"
+      "  heddle tune matmul --size M=512,N=1024,K=1024\n"
+      "  heddle tune models/storyteller --prompt 128 --answer 64");
+  command.action([command, flags] {
+    const std::vector<const OpSpec*> ops = all_ops();
+    const bool is_op =
+        std::ranges::any_of(ops, [&](const OpSpec* op) { return op->name == flags->engine.model; });
+    is_op ? tune_op(command, *flags) : tune_model(command, *flags);
+  });
 }
 
 }  // namespace heddle

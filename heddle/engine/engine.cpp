@@ -25,8 +25,8 @@ struct Engine::State {
   Sequences sequences;
   SharedMemory memory;
   std::optional<Planner> all_rows;  // makes steps with logits of all rows, where the others have fewer
-  std::map<std::tuple<i32, i32, bool>, std::unique_ptr<LoadedProgram>>
-      programs;  // by rows, sequences, all logits
+  std::map<std::tuple<std::string, i32, i32, bool>, std::unique_ptr<LoadedProgram>>
+      programs;  // by scheduler and configurations, rows, sequences, all logits
 
   State(std::shared_ptr<const Model> of, EngineOptions chosen)
       : model(std::move(of)),
@@ -61,7 +61,7 @@ const Planner& Engine::State::planner_of(bool all_logits) {
 LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences, bool all_logits) {
   const Planner& plans = planner_of(all_logits);
   const i32 size = plans.row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
-  auto& slot = programs[{size, most, all_logits}];
+  auto& slot = programs[{options.scheduler + ' ' + options.config, size, most, all_logits}];
   if (slot) return *slot;
   return with_memory_for(fmt::format("the program of steps of {} rows", size), [&]() -> LoadedProgram& {
     Program program = options.artefact ? options.artefact->program(size, most) : plans.program(size, most);
@@ -326,6 +326,19 @@ std::string Engine::State::first_op_not_finite(SequenceId id, std::span<const i3
     left = left.subspan(request.tokens.size());
   }
   return fmt::format("op by op, in steps of {} rows, all results of these tokens are finite", kRows);
+}
+
+void Engine::plan(const std::string& scheduler, const std::string& config) {
+  State& s = *state_;
+  if (s.options.artefact)
+    fail(ErrorCode::kUnsupported, "[engine] the programs were made ahead of time, with scheduler {}",
+         s.options.scheduler);
+  EngineOptions changed = s.options;
+  changed.scheduler = scheduler, changed.config = config;
+  Planner planner = make_planner(s.model, changed);
+  s.options = std::move(changed);
+  s.planner = std::move(planner);
+  s.all_rows.reset();
 }
 
 const Program& Engine::program(i32 rows, i32 sequences) {

@@ -87,6 +87,10 @@ class Engine {
   StepResult step(std::span<const StepRequest> requests, const StepOptions& options = {});
   static constexpr i32 kMostSteps = StepDevice::kHistory;  // steps in one call
 
+  // Has later steps run programs of this scheduler and these configurations of ops, as in EngineOptions. Weights and
+  // sequences stay, and so do programs that were made before. Throws Error where the options do, and where programs were
+  // made ahead of time; nothing has changed then.
+  void plan(const std::string& scheduler, const std::string& config);
   // The program for steps of `rows` rows and `sequences` sequences, built and checked on first use.
   const Program& program(i32 rows, i32 sequences);
   // The content of one of the program's buffers, after a step with keep_buffers.

@@ -62,6 +62,7 @@ class OpTuner {
   std::shared_ptr<const TunedConfig> choose(const OpSpec& op, const std::byte* args, const CallSite& site);
   // Where the operands of its calls lie; null: in the host's memory.
   MemorySpace* space() const { return space_; }
+  Store& store() { return store_; }  // has all choices on this device
 
  private:
   std::shared_ptr<const TunedConfig> find(const OpSpec& op, const std::byte* args, const CallSite& site,

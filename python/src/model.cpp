@@ -11,6 +11,7 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/builtins.h"
 #include "heddle/engine/default_executor.h"
+#include "heddle/engine/program_tuner.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/text/chat_template.h"
@@ -97,6 +98,7 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
   device_ = describe_choice(options.executor, options.device, false);
   auto model = open_model(folder_);
   notes_ = model->info().notes;
+  take_tuned(*model, options);
   auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
   context_ = engine->max_context();
   if (std::string note = context_note(engine->info(), context_); !note.empty())

@@ -11,6 +11,7 @@
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
+#include "heddle/engine/program_tuner.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/other_formats.h"
 
@@ -18,6 +19,12 @@ namespace heddle {
 namespace {
 
 constexpr const char* kGroup = "The program and its executor";
+
+void take_tuned_of(const EngineFlags& flags, const Model& model, EngineOptions& options) {
+  if (take_tuned(model, options) && flags.verbose)
+    std::fprintf(stderr, "[tuned: scheduler %s, config %s]\n", options.scheduler.c_str(),
+                 options.config.empty() ? "default" : options.config.c_str());
+}
 
 }  // namespace
 
@@ -131,7 +138,9 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
     options.on_need = [](const MemoryNeed& need) {
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };
-  auto engine = std::make_unique<Engine>(load_model(flags.model), std::move(options));
+  std::unique_ptr<Model> model = load_model(flags.model);
+  take_tuned_of(flags, *model, options);
+  auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
   if (const std::string note = context_note(engine->info(), engine->max_context()); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
   return engine;
@@ -149,6 +158,7 @@ Planner load_planner(const EngineFlags& flags, EngineOptions& options) {
   require_model_folder(flags.model);
   const std::shared_ptr<const Model> model = load_model(flags.model);
   take_settings(*model, options);
+  take_tuned_of(flags, *model, options);
   return make_planner(model, options);
 }
 
