@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import heddle
+from heddle.torch import linear_loss
 
 ROWS, COLUMNS = 23, 77
 OPTIONS = [
@@ -142,6 +143,29 @@ def test_the_loss_of_a_linear_layer(reduction, chunk_rows, options):
     wanted.backward(given)
     for made, expected in zip(one, other, strict=True):
         torch.testing.assert_close(made.grad, expected.grad, atol=2e-4, rtol=1e-4)
+
+
+def test_early_chunks_have_the_room_that_a_gradient_takes_later(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1500, 64, generator=generator, requires_grad=True)
+    weight = torch.randn(640, 64, generator=generator, requires_grad=True)
+    target = torch.randint(640, (1500,), generator=generator)
+    room = 2 * x.numel() * 4  # bytes of x's gradient twice: it grows
+    monkeypatch.setattr(linear_loss, "CHUNK_BYTES", room)
+    chunks = list(linear_loss._chunks(x, weight, None, grows=True))
+    sizes = [min(part.stop, len(x)) - part.start for part in chunks]
+    assert sum(sizes) == len(x)
+    assert [part.start for part in chunks[1:]] == [part.stop for part in chunks[:-1]]
+    assert sizes[0] > sizes[-2] >= linear_loss.LEAST_ROWS
+    assert all(
+        4 * (size * 640 + (part.start + size) * 64) <= room for part, size in zip(chunks, sizes, strict=True)
+    )
+    heddle.linear_cross_entropy(x, weight, target).backward()
+    grown = x.grad, weight.grad
+    x.grad = weight.grad = None
+    heddle.linear_cross_entropy(x, weight, target, chunk_rows=1500).backward()
+    for made, whole in zip(grown, (x.grad, weight.grad), strict=True):
+        torch.testing.assert_close(made, whole, atol=1e-5, rtol=1e-4)
 
 
 def test_only_a_chunk_of_logits_is_in_memory(monkeypatch):

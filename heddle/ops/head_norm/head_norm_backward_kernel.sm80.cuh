@@ -4,7 +4,8 @@ namespace head_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 64, kRowThreads = 16;
-  static constexpr i32 kWords = 1, kCluster = 1, kPlaces = 2, kShare = kEights, kKind = 0;  // kKind: centred
+  static constexpr i32 kWords = 1, kCluster = 1, kPlaces = 2, kRows = 1, kShare = kEights,
+                       kKind = 0;  // kKind: centred
 };
 
 template <class Config>
@@ -18,7 +19,7 @@ struct Kernel {
   using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
-  using Ahead = PartAhead<Team, Config::kShare == kElements, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
+  using Ahead = PartAhead<Team, Config, 1, kX, kDy>;
 
   static void run(const HeadNormBackward& a, const TensorMap*, u8*) {
     const Pieces pieces(a.x, a.head_dim);
@@ -37,9 +38,10 @@ struct Kernel {
       });
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step) {
-      Word<kX> of_x[kWords];
-      Word<kDy> of_dy[kWords];
-      ahead.take(step, of_x, of_dy);
+      Word<kX> all_x[1][kWords];
+      Word<kDy> all_dy[1][kWords];
+      ahead.take(step, all_x, all_dy);
+      const auto &of_x = all_x[0], &of_dy = all_dy[0];
       const i32 row = ahead.number(step), elements = ahead.elements(step);
       float means[2] = {};  // means of x, and of g = dy * weight
       if constexpr (kCentred) {

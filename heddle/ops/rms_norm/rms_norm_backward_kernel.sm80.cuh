@@ -4,13 +4,13 @@ namespace rms_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4, kShare = kEights;
+  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4, kRows = 2, kShare = kEights;
 };
 
 template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
-  static constexpr i32 kWords = Config::kWords;
+  static constexpr i32 kWords = Config::kWords, kRows = Config::kRows;
   static constexpr DType kX = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kDy = Config::types().dy.dtype, kDsum = Config::types().dsum.dtype,
                          kDx = Config::types().dx.dtype;
@@ -19,7 +19,7 @@ struct Kernel {
   using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
-  using Ahead = PartAhead<Team, Config::kShare == kElements, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
+  using Ahead = PartAhead<Team, Config, 1, kX, kDy>;
 
   static void run(const RmsNormBackward& a, const TensorMap*, u8*) {
     Ahead ahead{a.x, a.dy, i32(blockIdx.x / Config::kCluster), a.parts()};
@@ -31,32 +31,40 @@ struct Kernel {
                                [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
     Team::meet();
 #pragma unroll 1
-    for (i32 step = 0; step < steps; ++step) {
-      Word<kX> x[kWords];
-      Word<kDy> dy[kWords];
-      ahead.take(step, x, dy);
-      const i32 row = ahead.number(step), elements = ahead.elements(step);
-      float sums[2] = {};  // sums of squares, and of x * dy * weight
-      Row::template each<kWords>(elements, [&](i32 n, i32) {
+    for (i32 step = 0; step < steps; step += kRows) {
+      Word<kX> all_x[kRows][kWords];
+      Word<kDy> all_dy[kRows][kWords];
+      ahead.take(step, all_x, all_dy);
+      float sums[2 * kRows] = {};  // of each row the sums of squares, and of x * dy * weight
 #pragma unroll
-        for (i32 i = 0; i < 8; ++i) {
-          sums[0] = fma(x[n].get(i), x[n].get(i), sums[0]);
-          sums[1] = fma(x[n].get(i), dy[n].get(i) * weights[n].get(i), sums[1]);
-        }
-      });
-      Team::reduce(Sum(), sums, u32(step));
-      const float scale = rsqrt(sums[0] / float(columns) + a.eps);
-      const float along = sums[1] / float(columns) * scale * scale;
-      Row::template each<kWords>(elements, [&](i32 n, i32 at) {
-        Word<kDsum> more;
-        if constexpr (kHasSum) more.load(row_of(a.dsum, row), at, columns);
-        Word<kDx>::of([&](i32 i) {
-          return fma(dy[n].get(i) * weights[n].get(i) - x[n].get(i) * along, scale,
-                     kHasSum ? more.get(i) : 0.0f);
-        }).store(row_of(a.dx, row), at, columns);
+      for (i32 r = 0; r < kRows; ++r)
+        Row::template each<kWords>(ahead.elements(step + r), [&](i32 n, i32) {
+          const Word<kX>& x = all_x[r][n];
+          const Word<kDy>& dy = all_dy[r][n];
 #pragma unroll
-        for (i32 i = 0; i < 8; ++i) parts[n][i] = fma(dy[n].get(i), x[n].get(i) * scale, parts[n][i]);
-      });
+          for (i32 i = 0; i < 8; ++i) {
+            sums[2 * r] = fma(x.get(i), x.get(i), sums[2 * r]);
+            sums[2 * r + 1] = fma(x.get(i), dy.get(i) * weights[n].get(i), sums[2 * r + 1]);
+          }
+        });
+      Team::reduce(Sum(), sums, u32(step / kRows));
+#pragma unroll
+      for (i32 r = 0; r < kRows; ++r) {
+        const i32 row = ahead.number(step + r);
+        const float scale = rsqrt(sums[2 * r] / float(columns) + a.eps);
+        const float along = sums[2 * r + 1] / float(columns) * scale * scale;
+        Row::template each<kWords>(ahead.elements(step + r), [&](i32 n, i32 at) {
+          const Word<kX>& x = all_x[r][n];
+          const Word<kDy>& dy = all_dy[r][n];
+          Word<kDsum> more;
+          if constexpr (kHasSum) more.load(row_of(a.dsum, row), at, columns);
+          Word<kDx>::of([&](i32 i) {
+            return fma(dy.get(i) * weights[n].get(i) - x.get(i) * along, scale, kHasSum ? more.get(i) : 0.0f);
+          }).store(row_of(a.dx, row), at, columns);
+#pragma unroll
+          for (i32 i = 0; i < 8; ++i) parts[n][i] = fma(dy.get(i), x.get(i) * scale, parts[n][i]);
+        });
+      }
     }
     ahead.template store<Row>(a.dweight_parts, parts);
   }

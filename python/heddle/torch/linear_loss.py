@@ -5,15 +5,44 @@ import torch
 import heddle
 import heddle.ops
 
-CHUNK_BYTES = 128 << 20  # of logits that are in memory at once
+CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
 LEAST_ROWS = 128  # of a chunk, for the products
+STEP = 64  # rows of a chunk are a multiple of it
 
 
-def _rows_of_chunk(rows, weight, chunk_rows):
-    if chunk_rows is None:
-        fitting = CHUNK_BYTES // (weight.shape[0] * weight.element_size())
-        chunk_rows = max(LEAST_ROWS, fitting // LEAST_ROWS * LEAST_ROWS)
-    return range(0, rows, chunk_rows), chunk_rows
+def _chunks(x, weight, chunk_rows, grows=False):
+    """The chunks, as slices of rows. `grows`: each leaves its rows of x's gradient in memory, and the next has
+    less room."""
+    begin = 0
+    while begin < len(x):
+        rows = chunk_rows
+        if rows is None:
+            taken, of_row = (begin * x.shape[1], x.shape[1]) if grows else (0, 0)
+            room = CHUNK_BYTES // weight.element_size() - taken
+            rows = max(LEAST_ROWS, room // (weight.shape[0] + of_row) // STEP * STEP)
+        yield slice(begin, begin + rows)
+        begin += rows
+
+
+class _GradientOfRows:
+    """x's gradient, chunk by chunk. A small one grows in pieces, so that early chunks may have more logits;
+    joined at the end, when no logits are left, it takes no more memory than they did."""
+
+    def __init__(self, x):
+        self.grows = 0 < 2 * x.numel() * x.element_size() <= CHUNK_BYTES
+        self.whole = None if self.grows else torch.empty_like(x)
+        self.pieces = []
+
+    def add(self, part, logits, weight):
+        if self.grows:
+            self.pieces.append(logits @ weight)
+        else:
+            torch.mm(logits, weight, out=self.whole[part])
+
+    def joined(self):
+        if not self.grows:
+            return self.whole
+        return self.pieces[0] if len(self.pieces) == 1 else torch.cat(self.pieces)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -24,20 +53,18 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(ctx, x, weight, target, factor, options, chunk_rows, later):
         needs_x, needs_weight = ctx.needs_input_grad[:2]
         now = (needs_x or needs_weight) and not later
-        dx = torch.empty_like(x) if now and needs_x else None
+        dx = _GradientOfRows(x) if now and needs_x else None
         dweight = torch.zeros_like(weight) if now and needs_weight else None
         loss = torch.empty(len(x), dtype=torch.float32, device=x.device)
         lse = torch.empty_like(loss)
-        starts, size = _rows_of_chunk(len(x), weight, chunk_rows)
-        for start in starts:
-            part = slice(start, start + size)
+        for part in _chunks(x, weight, chunk_rows, dx is not None and dx.grows):
             logits = x[part] @ weight.T
             heddle.ops.cross_entropy(logits, target[part], **options, out=(loss[part], lse[part]))
             if now:
                 _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight)
             del logits  # before the next ones are made
         ctx.now, ctx.options, ctx.chunk_rows = now, options, chunk_rows
-        ctx.made = (dx, dweight)
+        ctx.made = (dx and dx.joined(), dweight)
         if not now:
             ctx.save_for_backward(x, weight, target, lse, factor)
         return loss * factor
@@ -58,15 +85,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
                     each.mul_(one.reshape(1, 1))  # in float32: a scalar would be rounded to their dtype first
             return dx, dweight, None, None, None, None, None
         x, weight, target, lse, factor = ctx.saved_tensors
-        dx = torch.empty_like(x) if ctx.needs_input_grad[0] else None
+        dx = _GradientOfRows(x) if ctx.needs_input_grad[0] else None
         dweight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
-        starts, size = _rows_of_chunk(len(x), weight, ctx.chunk_rows)
-        for start in starts:
-            part = slice(start, start + size)
+        for part in _chunks(x, weight, ctx.chunk_rows, dx is not None and dx.grows):
             logits = x[part] @ weight.T
             _chunk(x, weight, target, lse, factor * given, ctx.options, part, logits, dx, dweight)
             del logits
-        return dx, dweight, None, None, None, None, None
+        return dx and dx.joined(), dweight, None, None, None, None, None
 
 
 def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
@@ -75,7 +100,7 @@ def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
         logits, target[part], lse[part], factor[part].contiguous(), **options, out=logits
     )
     if dx is not None:
-        torch.mm(logits, weight, out=dx[part])
+        dx.add(part, logits, weight)
     if dweight is not None:
         dweight.addmm_(logits.T, x[part])
 
@@ -116,8 +141,8 @@ def linear_cross_entropy(
     """cross_entropy of x @ weight.T, whose logits are never all in memory.
 
     x [..., K], weight [V, K], target [...]. Logits of `chunk_rows` rows are in memory; by default as many as
-    128 MB hold. `reduction` is "mean" (over the targets that are not ignored), "sum" or "none"; with "none"
-    the gradient makes the logits again.
+    128 MB hold, together with what is made of x's gradient if that is small. `reduction` is "mean" (over the
+    targets that are not ignored), "sum" or "none"; with "none" the gradient makes the logits again.
     """
     if reduction not in ("mean", "sum", "none"):
         raise heddle.InvalidArgument(

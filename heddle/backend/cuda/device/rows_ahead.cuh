@@ -64,7 +64,9 @@ struct PartRows {
 
   PartRows(const Tensor& x, const Tensor& dy, i32 part, i32 parts) : x(x), dy(dy), part(part), parts(parts) {}
   i32 number(i32 step) const { return part + (step * kTeams + Team::number()) * parts; }
-  i32 elements(i32 step) const { return kTeams == 1 || number(step) < x.size[0] ? x.size[1] : 0; }
+  i32 elements(i32 step) const {
+    return step < steps && (kTeams == 1 || number(step) < x.size[0]) ? x.size[1] : 0;
+  }
   // Stores what all teams have added up, each thread for its elements.
   template <class Row, i32 kWords>
   void store(const Tensor& sums, float (&mine)[kWords][8]) const {
@@ -78,27 +80,36 @@ struct PartRows {
   }
 };
 
-// Rows of x and dy by way of shared memory, those of kPlaces - 1 steps ahead. kAtWork: steps whose rows are needed at once.
-template <class Team, bool kLoose, u32 kThreads, i32 kWords, i32 kPlaces, i32 kAtWork, DType kX, DType kDy>
-struct PartAhead : PartRows<Team, kThreads> {
-  using Rows = PartRows<Team, kThreads>;
+// Rows of x and dy by way of shared memory. A turn takes the rows of Config::kRows steps, whose sums are then made at once: with one row
+// at a time, warps wait for each other longer than for memory. kTurns: turns whose rows are needed at once.
+template <class Team, class Config, i32 kTurns, DType kX, DType kDy,
+          bool kLoose = Config::kShare == kElements>
+struct PartAhead : PartRows<Team, Config::kThreads> {
+  using Rows = PartRows<Team, Config::kThreads>;
   using Rows::elements, Rows::number, Rows::steps, Rows::Rows;
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords, kPlaces = Config::kPlaces, kRows = Config::kRows;
   static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
   using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
   using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kRowBytes, kPlaceBytes>;
+  static_assert(kPlaces >= kTurns * kRows);
 
   void fetch_first() {
 #pragma unroll
-    for (i32 step = 0; step < kPlaces - 1; ++step) fetch(step);
+    for (i32 step = 0; step < kPlaces - kRows; ++step) fetch(step);
   }
-  void wait() { arch::wait_copies(kPlaces - kAtWork); }
-  // The rows of a step, and begins to copy those of a later one.
-  void take(i32 step, Eight<kX> (&of_x)[kWords], Eight<kDy> (&of_dy)[kWords]) {
-    fetch(step + kPlaces - 1);
+  void wait() { arch::wait_copies(kPlaces - kTurns * kRows); }
+  // The rows of a turn, which begins with this step; begins to copy those of a later one.
+  void take(i32 step, Eight<kX> (&of_x)[kRows][kWords], Eight<kDy> (&of_dy)[kRows][kWords]) {
+#pragma unroll
+    for (i32 r = 0; r < kRows; ++r) fetch(step + kPlaces - kRows + r);
     wait();
-    each(step, [&](i32 n, const auto& own_x, const auto& own_dy) { of_x[n] = own_x, of_dy[n] = own_dy; });
+#pragma unroll
+    for (i32 r = 0; r < kRows; ++r)
+      each(step + r,
+           [&](i32 n, const auto& own_x, const auto& own_dy) { of_x[r][n] = own_x, of_dy[r][n] = own_dy; });
   }
-  // use(n, x, dy) for the words that the thread has of a step's row. Where two are at work, it may be the one after take()'s.
+  // use(n, x, dy) for the words that the thread has of a step's row. With two turns it may be one of the turn after take()'s.
   template <class Use>
   void each(i32 step, Use&& use) const {
     Team::template each<kWords>(elements(step) / 8,
@@ -116,20 +127,23 @@ struct PartAhead : PartRows<Team, kThreads> {
 };
 
 // Rows that are no words of 16 bytes: registers keep those of the next step, where there are enough.
-template <class Team, u32 kThreads, i32 kWords, i32 kPlaces, i32 kAtWork, DType kX, DType kDy>
-struct PartAhead<Team, true, kThreads, kWords, kPlaces, kAtWork, kX, kDy> : PartRows<Team, kThreads> {
-  using Rows = PartRows<Team, kThreads>;
+template <class Team, class Config, i32 kTurns, DType kX, DType kDy>
+struct PartAhead<Team, Config, kTurns, kX, kDy, true> : PartRows<Team, Config::kThreads> {
+  using Rows = PartRows<Team, Config::kThreads>;
   using Rows::elements, Rows::number, Rows::steps, Rows::Rows;
   using Row = RowShare<Team, true>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
-  static constexpr bool kKeeps = kWords * kAtWork <= 2;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr bool kKeeps = kWords * kTurns <= 2;
+  static_assert(Config::kRows == 1);
 
   void fetch_first() { load(0); }
   void wait() {}
-  void take(i32 step, Word<kX> (&of_x)[kWords], Word<kDy> (&of_dy)[kWords]) {
-    each(step, [&](i32 n, const auto& own_x, const auto& own_dy) { of_x[n] = own_x, of_dy[n] = own_dy; });
+  void take(i32 step, Word<kX> (&of_x)[1][kWords], Word<kDy> (&of_dy)[1][kWords]) {
+    each(step,
+         [&](i32 n, const auto& own_x, const auto& own_dy) { of_x[0][n] = own_x, of_dy[0][n] = own_dy; });
     load(step + 1);
   }
   template <class Use>
