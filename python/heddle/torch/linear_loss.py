@@ -11,8 +11,8 @@ STEP = 64  # rows of a chunk are a multiple of it
 
 
 def _chunks(x, weight, chunk_rows, grows=False):
-    """The chunks, as slices of rows. `grows`: each leaves its rows of x's gradient in memory, and the next has
-    less room."""
+    """The chunks, as slices of rows. `grows`: each leaves its rows of x's gradient in memory, and the next
+    has less room."""
     begin = 0
     while begin < len(x):
         rows = chunk_rows
