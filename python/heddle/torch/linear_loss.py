@@ -6,8 +6,9 @@ import heddle
 import heddle.ops
 
 CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
-LEAST_ROWS = 128  # of a chunk, for the products
-STEP = 64  # rows of a chunk are a multiple of it
+LEAST_ROWS = (
+    128  # of a chunk, for the products; others are multiples of it, which torch's allocator packs well
+)
 
 
 def _chunks(x, weight, chunk_rows, grows=False):
@@ -19,7 +20,7 @@ def _chunks(x, weight, chunk_rows, grows=False):
         if rows is None:
             taken, of_row = (begin * x.shape[1], x.shape[1]) if grows else (0, 0)
             room = CHUNK_BYTES // weight.element_size() - taken
-            rows = max(LEAST_ROWS, room // (weight.shape[0] + of_row) // STEP * STEP)
+            rows = max(LEAST_ROWS, room // (weight.shape[0] + of_row) // LEAST_ROWS * LEAST_ROWS)
         yield slice(begin, begin + rows)
         begin += rows
 
@@ -64,10 +65,12 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight)
             del logits  # before the next ones are made
         ctx.now, ctx.options, ctx.chunk_rows = now, options, chunk_rows
-        ctx.made = (dx and dx.joined(), dweight)
         if not now:
             ctx.save_for_backward(x, weight, target, lse, factor)
-        return loss * factor
+        given = loss * factor
+        del loss, lse  # the gradients take all memory that there should be
+        ctx.made = (dx and dx.joined(), dweight)
+        return given
 
     @staticmethod
     @torch.autograd.function.once_differentiable
