@@ -123,25 +123,34 @@ struct Kernel {
         }
       add(s0, mine_of);
     }
-    void add(i32 s, const float (&more)[2][2]) const {
-      const float4 sum = arch::load_floats(slots + s * 2048);
+    void add(i32 s, const float (&more)[2][2]) const { put(s, arch::load_floats(slots + s * 2048), more); }
+    void put(i32 s, const float4& sum, const float (&more)[2][2]) const {
       arch::store_floats(slots + s * 2048,
                          {sum.x + more[0][0], sum.y + more[0][1], sum.z + more[1][0], sum.w + more[1][1]});
     }
   };
+  // prepare() brings what fold() of the next block needs, while that block is multiplied.
   struct SquareFolder : Factors {
-    using Factors::of_s0, Factors::pair, Factors::x0;
+    using Factors::of_s0, Factors::pair, Factors::slots, Factors::x0;
     i32 s0 = 0, q = 0;  // the next block
+    i32 s1 = 0;
+    float weight = 1;
+    float2 x1[2] = {};
+    float4 sum = {};  // tile s1 of dx so far
 
-    void fold(const float (&d)[32]) {
+    void prepare() {
       if (q == 0) this->begin_tile(s0);
-      const i32 s1 = q == 0 ? s0 : q - 1;
-      const float weight = q == 0 ? 1.0f : 1.41421356f;
+      s1 = q == 0 ? s0 : q - 1;
+      weight = q == 0 ? 1.0f : 1.41421356f;
+#pragma unroll
+      for (i32 row = 0; row < 2; ++row) x1[row] = unpack_pair<kType>(pair(row, s1));
+      sum = arch::load_floats(slots + s1 * 2048);
+    }
+    void fold(const float (&d)[32]) {
       float of_s1[2][2] = {};
 #pragma unroll
       for (i32 row = 0; row < 2; ++row) {
-        const float2 x1 = unpack_pair<kType>(pair(row, s1));
-        const float first = x1.x * weight, second = x1.y * weight;
+        const float first = x1[row].x * weight, second = x1[row].y * weight;
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
           const float one = d[4 * i + 2 * row], two = d[4 * i + 2 * row + 1];
@@ -150,7 +159,7 @@ struct Kernel {
         }
         of_s1[row][0] *= weight, of_s1[row][1] *= weight;
       }
-      this->add(s1, of_s1);
+      this->put(s1, sum, of_s1);
       if (q == s0) {
         this->end_tile(s0);
         ++s0, q = 0;
@@ -164,15 +173,24 @@ struct Kernel {
     i32 block = 0;                                  // the next
     i32 first = 0, second = 0, slow = 0, fast = 0;  // its tiles; the first two have one element each
     float weight = 1, of_fast[2][2] = {}, of_first[2][2] = {}, of_second[2][2] = {};
+    float2 x1s[2] = {};
+    float ones[2] = {}, others[2] = {};  // the leading elements of both rows
 
-    void fold(const float (&d)[32]) {
+    void prepare() {
       const i32 inside = block % 64;
       if (inside == 0) begin_set();
 #pragma unroll
       for (i32 row = 0; row < 2; ++row) {
-        const float2 x1 = unpack_pair<kType>(pair(row, fast));
-        const float one_of = element(row, first, inside / 8), other = element(row, second, inside % 8);
-        const float by = weight * one_of * other;
+        x1s[row] = unpack_pair<kType>(pair(row, fast));
+        ones[row] = element(row, first, inside / 8), others[row] = element(row, second, inside % 8);
+      }
+    }
+    void fold(const float (&d)[32]) {
+      const i32 inside = block % 64;
+#pragma unroll
+      for (i32 row = 0; row < 2; ++row) {
+        const float2 x1 = x1s[row];
+        const float one_of = ones[row], other = others[row], by = weight * one_of * other;
         float sums[2] = {};  // columns j and j + 1, each times x0
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
@@ -268,12 +286,12 @@ struct Kernel {
         if (in_stage == kPer - 1) place.next();
       };
       const auto step = [&](i32 in_stage, bool is_last, float(&now)[32], float(&next)[32]) {
-        if (!is_last) {
-          begin(kPer - 1 - in_stage, next);
-          arch::wait_products<1>();
-        } else {
+        if (!is_last) begin(kPer - 1 - in_stage, next);
+        folder.prepare();
+        if (is_last)
           arch::wait_products<0>();
-        }
+        else
+          arch::wait_products<1>();
         arch::keep(now);
         if (in_stage == kPer - 1) release();
         folder.fold(now);
