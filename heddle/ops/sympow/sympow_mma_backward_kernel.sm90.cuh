@@ -154,7 +154,7 @@ struct Kernel {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
           const float one = d[4 * i + 2 * row], two = d[4 * i + 2 * row + 1];
-          of_s0[i][row] += one * first + two * second;
+          of_s0[i][row] = fma(one, first, fma(two, second, of_s0[i][row]));
           of_s1[row][0] += one * x0[i][row], of_s1[row][1] += two * x0[i][row];
         }
         of_s1[row][0] *= weight, of_s1[row][1] *= weight;
@@ -195,7 +195,7 @@ struct Kernel {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
           const float one = d[4 * i + 2 * row], two = d[4 * i + 2 * row + 1];
-          of_s0[i][row] += by * (one * x1.x + two * x1.y);
+          of_s0[i][row] = fma(by, fma(one, x1.x, two * x1.y), of_s0[i][row]);
           sums[0] += one * x0[i][row], sums[1] += two * x0[i][row];
         }
         of_fast[row][0] += by * sums[0], of_fast[row][1] += by * sums[1];
