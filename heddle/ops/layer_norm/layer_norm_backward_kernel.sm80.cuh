@@ -39,7 +39,7 @@ struct Kernel {
     Row::template each<kWords>(columns,
                                [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
     Team::meet();
-    float first[2 * kRows] = {};  // of each row the sums of x, and of g = dy * weight
+    float first[2 * kRows] = {};  // the sums of x, and of g = dy * weight, row by row
     ahead.wait();
 #pragma unroll
     for (i32 r = 0; r < kRows; ++r) add(r, first[2 * r], first[2 * r + 1]);

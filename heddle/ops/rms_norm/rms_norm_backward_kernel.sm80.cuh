@@ -35,7 +35,7 @@ struct Kernel {
       Word<kX> all_x[kRows][kWords];
       Word<kDy> all_dy[kRows][kWords];
       ahead.take(step, all_x, all_dy);
-      float sums[2 * kRows] = {};  // of each row the sums of squares, and of x * dy * weight
+      float sums[2 * kRows] = {};  // the sums of squares, and of x * dy * weight, row by row
 #pragma unroll
       for (i32 r = 0; r < kRows; ++r)
         Row::template each<kWords>(ahead.elements(step + r), [&](i32 n, i32) {
