@@ -243,20 +243,21 @@ TunedPrograms tune_programs(const std::shared_ptr<const Model>& model, const Eng
   return best;
 }
 
-bool take_tuned(const Model& model, EngineOptions& options) {
-  if (!options.scheduler.empty() || !options.config.empty() || options.artefact) return false;
+std::string take_tuned(const Model& model, EngineOptions& options) {
+  if (!options.scheduler.empty() || !options.config.empty() || options.artefact) return "";
   validate(options);
-  if (!get_executor(options.executor).unavailable().empty()) return false;
+  if (!get_executor(options.executor).unavailable().empty()) return "";
   const tune::Store& store = store_of(options);
-  if (store.size() == 0) return false;
+  if (store.size() == 0) return "";
   Choices choices;
   const std::string of = id_of(model, options);
   for (const std::string& what : all_choices())
     if (const auto known = store.find(key_of(what, of)); known && known->config)
       choices[what] = *known->config;
-  options.scheduler = choices.empty() ? "" : scheduler_of(choices);
-  options.config = config_of(choices);
-  return !choices.empty();
+  if (choices.empty()) return "";
+  const TunedPrograms tuned{.scheduler = scheduler_of(choices), .config = config_of(choices)};
+  options.scheduler = tuned.scheduler, options.config = tuned.config;
+  return tuned.summary();
 }
 
 }  // namespace heddle

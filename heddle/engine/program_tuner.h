@@ -33,7 +33,7 @@ TunedPrograms tune_programs(const std::shared_ptr<const Model>& model, const Eng
                             const TuneWork& work, tune::Settings settings);
 
 // Puts what was found for this model and these options into options that name neither a scheduler nor configurations.
-// Returns whether anything was. Reads no weights but samples.
-bool take_tuned(const Model& model, EngineOptions& options);
+// Returns it as TunedPrograms::summary() has it; "" where nothing was found. Reads no weights but samples.
+std::string take_tuned(const Model& model, EngineOptions& options);
 
 }  // namespace heddle

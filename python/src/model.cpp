@@ -98,7 +98,7 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
   device_ = describe_choice(options.executor, options.device, false);
   auto model = open_model(folder_);
   notes_ = model->info().notes;
-  take_tuned(*model, options);
+  if (const std::string tuned = take_tuned(*model, options); !tuned.empty()) device_ += "; tuned: " + tuned;
   auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
   context_ = engine->max_context();
   if (std::string note = context_note(engine->info(), context_); !note.empty())

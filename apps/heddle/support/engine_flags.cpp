@@ -21,9 +21,8 @@ namespace {
 constexpr const char* kGroup = "The program and its executor";
 
 void take_tuned_of(const EngineFlags& flags, const Model& model, EngineOptions& options) {
-  if (take_tuned(model, options) && flags.verbose)
-    std::fprintf(stderr, "[tuned: scheduler %s, config %s]\n", options.scheduler.c_str(),
-                 options.config.empty() ? "default" : options.config.c_str());
+  if (const std::string tuned = take_tuned(model, options); !tuned.empty() && flags.verbose)
+    std::fprintf(stderr, "[tuned: %s]\n", tuned.c_str());
 }
 
 }  // namespace
