@@ -107,6 +107,37 @@ TEST(RowKernel, RowsEndToEndAreOne) {
   EXPECT_EQ(plan(apart), std::pair(6u, false));
 }
 
+// A package is for all cards of an architecture, and so has what each of them takes by default.
+TEST(RowKernel, ArePackagedForFastAndOtherMemory) {
+  const auto threads = [](const std::vector<std::byte>& args) {
+    std::vector<i64> all;
+    for (const cuda::KernelRequest& request :
+         cuda::kernel_requests(get_op("copy"), args.data(), "sm_90a", false))
+      all.push_back(request.plan.constants.at("threads"));
+    return all;
+  };
+  const auto copy = [](DType type) { return inferred("copy", Copy{.x = dense(type, {4096, 4096})}); };
+  EXPECT_EQ(threads(copy(DType::kBf16)), (std::vector<i64>{256, 128}));
+  EXPECT_EQ(threads(copy(DType::kF32)), std::vector<i64>{256}) << "the same for both: once";
+}
+
+TEST(RowKernel, TakeTwoRowsAtATimeWhereMemoryIsFast) {
+  KernelTarget h200 = h100();
+  h200.fast_memory = true;
+  const auto rows = [](i32 columns, DType type, const KernelTarget& target) {
+    const RmsNormBackward args{.x = dense(type, {32768, columns}),
+                               .weight = dense(type, {columns}),
+                               .dy = dense(type, {32768, columns})};
+    return plan_of("rms_norm_backward", inferred("rms_norm_backward", args), target).constants.at("rows");
+  };
+  EXPECT_EQ(rows(4096, DType::kBf16, h200), 2);
+  EXPECT_EQ(rows(1024, DType::kF16, h200), 2);
+  EXPECT_EQ(rows(8192, DType::kBf16, h200), 1);
+  EXPECT_EQ(rows(256, DType::kBf16, h200), 1) << "teams of a CTA have a row each";
+  EXPECT_EQ(rows(4096, DType::kF32, h200), 1);
+  EXPECT_EQ(rows(4096, DType::kBf16, h100()), 1);
+}
+
 TEST(RowKernel, CtasAreSmallWhereMemoryIsFast) {
   KernelTarget h200 = h100();
   h200.fast_memory = true;

@@ -170,6 +170,10 @@ int attribute(DeviceAttribute which, int device) {
       return 1'000'000;  // a tick is a nanosecond
     case DeviceAttribute::kMultiprocessors:
       return kDevices[device].multiprocessors;
+    case DeviceAttribute::kMemoryKilohertz:  // as an H200
+      return 3'201'000;
+    case DeviceAttribute::kMemoryBits:
+      return 6144;
     case DeviceAttribute::kL2Bytes:
       return 1 << 20;
     case DeviceAttribute::kComputeMajor:

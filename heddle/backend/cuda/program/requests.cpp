@@ -71,15 +71,24 @@ std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* ar
   std::vector<std::byte> given(args, args + op.args_size());
   mark_given(op, given.data());
   args = given.data();
-  const KernelTarget target = kernel_target_of(arch);
-  std::vector<OpConfig> wanted = {OpConfig()};
-  if (all_configs)
-    for (const OpConfig& config : configs_of(op, args, {.gpu = true, .kernels = &target}))
-      if (is_of_kernel(config)) wanted.push_back(config);
   std::vector<KernelRequest> requests;
-  for (const OpConfig& config : wanted)
-    if (const KernelPlan plan = op.kernel(args, target, config); plan.why_not.empty())
-      requests.push_back({given, plan, kernel_request(op, args, plan, arch)});
+  for (const bool fast_memory : {false, true}) {  // cards of one architecture differ in it
+    KernelTarget target = kernel_target_of(arch);
+    target.fast_memory = fast_memory;
+    std::vector<OpConfig> wanted = {OpConfig()};
+    if (all_configs)
+      for (const OpConfig& config : configs_of(op, args, {.gpu = true, .kernels = &target}))
+        if (is_of_kernel(config)) wanted.push_back(config);
+    for (const OpConfig& config : wanted) {
+      const KernelPlan plan = op.kernel(args, target, config);
+      if (!plan.why_not.empty()) continue;
+      KernelRequest request{given, plan, kernel_request(op, args, plan, arch)};
+      const auto same = [&](const KernelRequest& other) {
+        return other.request.source == request.request.source;
+      };
+      if (std::ranges::none_of(requests, same)) requests.push_back(std::move(request));
+    }
+  }
   return requests;
 }
 
