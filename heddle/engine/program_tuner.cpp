@@ -113,20 +113,26 @@ class Answers {
   }
 
  private:
+  // Closes its sequence where a step fails, too: other choices are still to be timed.
+  struct Open {
+    Engine& engine;
+    SequenceId sequence = engine.open({});
+    ~Open() { engine.close(sequence); }
+  };
+
   void answer() {
-    const SequenceId sequence = engine_.open({});
+    const Open open{engine_};
     i32 last = 0;
     for (std::span<const i32> left = prompt_; !left.empty();) {
       const std::span<const i32> some = left.first(std::min(left.size(), size_t(engine_.max_rows())));
       left = left.subspan(some.size());
-      last = step(sequence, some, 1, left.empty());
+      last = step(open.sequence, some, 1, left.empty());
     }
     for (i32 left = work_.answer - 1; left > 0;) {
       const i32 steps = std::min(left, Engine::kMostSteps);
-      last = step(sequence, std::span(&last, 1), steps, true);
+      last = step(open.sequence, std::span(&last, 1), steps, true);
       left -= steps;
     }
-    engine_.close(sequence);
   }
 
   i32 step(SequenceId sequence, std::span<const i32> tokens, i32 steps, bool wanted) {

@@ -6,6 +6,7 @@ import heddle
 import heddle.ops
 
 CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
+SMALL_BYTES = 1 << 20  # of losses and what else is there besides
 LEAST_ROWS = (
     128  # of a chunk, for the products; others are multiples of it, which torch's allocator packs well
 )
@@ -19,7 +20,7 @@ def _chunks(x, weight, chunk_rows, grows=False):
         rows = chunk_rows
         if rows is None:
             taken, of_row = (begin * x.shape[1], x.shape[1]) if grows else (0, 0)
-            room = CHUNK_BYTES // weight.element_size() - taken
+            room = (CHUNK_BYTES - (SMALL_BYTES if grows else 0)) // weight.element_size() - taken
             rows = max(LEAST_ROWS, room // (weight.shape[0] + of_row) // LEAST_ROWS * LEAST_ROWS)
         yield slice(begin, begin + rows)
         begin += rows
