@@ -7,9 +7,7 @@ import heddle.ops
 
 CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
 SMALL_BYTES = 1 << 20  # of losses and what else is there besides
-LEAST_ROWS = (
-    128  # of a chunk, for the products; others are multiples of it, which torch's allocator packs well
-)
+LEAST_ROWS = 128  # of a chunk, for the products; its multiples are blocks that torch's allocator packs well
 
 
 def _chunks(x, weight, chunk_rows, grows=False):
