@@ -182,13 +182,10 @@ void add_tune(CLI::App& app) {
   command.argument("--max-configs", &flags->max_configs, "try at most so many; 0: all");
   command.argument("--allow-reorder", &flags->allow_reorder, "those that add in another order may win");
   command.footer(
-      "Calls of the op from Python and C++ take it from then on. Of a model, the scheduler and the "
-      "configurations\n"
-      "of its ops are chosen, which change no result; whoever loads it on this device, with the same options "
-      "and\n"
-      "none of these, has them (heddle generate --verbose tells). It lies in $HEDDLE_TUNED, or in the "
-      "folder\n"
-      "tuned of heddle's cache.\n"
+      "Calls of the op from Python and C++ take it from then on. Of a model, the scheduler and the\n"
+      "configurations of its ops are chosen, which change no result: whoever loads it on this device\n"
+      "with the same options, and none of these, has them, and --verbose says so. It lies in\n"
+      "$HEDDLE_TUNED, or in the folder tuned of heddle's cache.\n"
       "Examples:\n"
       "  heddle tune matmul --size M=512,N=1024,K=1024\n"
       "  heddle tune models/storyteller --prompt 128 --answer 64");
