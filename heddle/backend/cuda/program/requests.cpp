@@ -64,6 +64,15 @@ CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const Ker
   return {kernel_name(op, plan), kernel_source(op, args, plan, arch), arch, {}};
 }
 
+namespace {
+
+// Whether a card of that architecture has fast memory, or other: an H100 and an H200 differ, every B200 has it, no other does.
+bool may_have(const KernelTarget& target, bool fast_memory) {
+  return target.arch == 90 || fast_memory == (target.arch == 100);
+}
+
+}  // namespace
+
 std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
                                            bool all_configs) {
   if (!op.kernel) return {};
@@ -72,8 +81,9 @@ std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* ar
   mark_given(op, given.data());
   args = given.data();
   std::vector<KernelRequest> requests;
-  for (const bool fast_memory : {false, true}) {  // cards of one architecture differ in it
+  for (const bool fast_memory : {false, true}) {
     KernelTarget target = kernel_target_of(arch);
+    if (!may_have(target, fast_memory)) continue;
     target.fast_memory = fast_memory;
     std::vector<OpConfig> wanted = {OpConfig()};
     if (all_configs)
