@@ -66,7 +66,7 @@ CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const Ker
 
 namespace {
 
-// Whether a card of that architecture has fast memory, or other: an H100 and an H200 differ, every B200 has it, no other does.
+// True if some card of that architecture has such memory: an H100 and an H200 differ, every B200 has it, no other does.
 bool may_have(const KernelTarget& target, bool fast_memory) {
   return target.arch == 90 || fast_memory == (target.arch == 100);
 }
