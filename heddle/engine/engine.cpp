@@ -25,8 +25,10 @@ struct Engine::State {
   Sequences sequences;
   SharedMemory memory;
   std::optional<Planner> all_rows;  // makes steps with logits of all rows, where the others have fewer
-  std::map<std::tuple<std::string, i32, i32, bool>, std::unique_ptr<LoadedProgram>>
-      programs;  // by scheduler and configurations, rows, sequences, all logits
+  using Programs = std::map<std::tuple<i32, i32, bool>, std::unique_ptr<LoadedProgram>>;
+  // By scheduler and configurations; then by rows, sequences, all logits.
+  std::map<std::pair<std::string, std::string>, Programs> all_programs;
+  Programs* programs;  // that steps run
 
   State(std::shared_ptr<const Model> of, EngineOptions chosen)
       : model(std::move(of)),
@@ -34,7 +36,8 @@ struct Engine::State {
         planner(make_planner(model, options)),
         sequences(options.max_sequences, planner.model().info().vocab,
                   PagePool(planner.capacity().num_pages, options.page_size), planner.capacity().reach()),
-        memory(planner, options) {}
+        memory(planner, options),
+        programs(&all_programs[{options.scheduler, options.config}]) {}
   const Planner& planner_of(bool all_logits);
   LoadedProgram& loaded(i32 rows, i32 num_sequences, bool all_logits);
   const LoadedProgram& of(const Program& program) const;
@@ -61,7 +64,7 @@ const Planner& Engine::State::planner_of(bool all_logits) {
 LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences, bool all_logits) {
   const Planner& plans = planner_of(all_logits);
   const i32 size = plans.row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
-  auto& slot = programs[{options.scheduler + ' ' + options.config, size, most, all_logits}];
+  auto& slot = (*programs)[{size, most, all_logits}];
   if (slot) return *slot;
   return with_memory_for(fmt::format("the program of steps of {} rows", size), [&]() -> LoadedProgram& {
     Program program = options.artefact ? options.artefact->program(size, most) : plans.program(size, most);
@@ -75,8 +78,9 @@ LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences, bool all_logit
 }
 
 const LoadedProgram& Engine::State::of(const Program& program) const {
-  for (const auto& [key, loaded] : programs)
-    if (&loaded->program() == &program) return *loaded;
+  for (const auto& [plan, made] : all_programs)
+    for (const auto& [key, loaded] : made)
+      if (&loaded->program() == &program) return *loaded;
   fail(ErrorCode::kInvalidArgument, "[engine] the program is not one of this engine");
 }
 
@@ -339,6 +343,7 @@ void Engine::plan(const std::string& scheduler, const std::string& config) {
   s.options = std::move(changed);
   s.planner = std::move(planner);
   s.all_rows.reset();
+  s.programs = &s.all_programs[{s.options.scheduler, s.options.config}];
 }
 
 const Program& Engine::program(i32 rows, i32 sequences) {

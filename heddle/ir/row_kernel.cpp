@@ -144,7 +144,7 @@ i64 places_of(const RowWork& work, const Shape& shape, i32 cluster, i32 rows, co
 bool takes_pairs(const RowWork& work, const Shape& shape, const KernelTarget& target) {
   constexpr i32 kMostColumns = 4096;
   return work.takes_pairs && target.fast_memory && !is_loose(work) && widest(work) == 2 &&
-         columns_of(work) <= kMostColumns && shape.row_threads == shape.threads && shape.words <= 2 &&
+         columns_of(work) <= kMostColumns && shape.row_threads == shape.threads &&
          places_of(work, shape, 1, 2, target) >= 2 * work.at_work + 2;
 }
 
