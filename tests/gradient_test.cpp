@@ -323,14 +323,15 @@ TEST_P(Gradients, AreTheDerivativesOfTheReference) {
 
 // Shows that the test can fail.
 TEST_P(Gradients, WithAnotherSignAreRefused) {
+  constexpr double kFound = 1e3 * kBound;
   const OpSpec& op = *GetParam();
   std::map<std::string, double> worst;
   for (const Case& test : cases_of(op)) {
     Gradient gradient(op, test);
     for (const std::string& input : gradient.inputs())
-      worst[input] = std::max(worst[input], gradient.error(input, -1));
+      if (double& error = worst[input]; error <= kFound) error = std::max(error, gradient.error(input, -1));
   }
-  for (const auto& [input, error] : worst) EXPECT_GT(error, 1e3 * kBound) << op.name << ", " << input;
+  for (const auto& [input, error] : worst) EXPECT_GT(error, kFound) << op.name << ", " << input;
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, Gradients, testing::ValuesIn(differentiable()),

@@ -392,9 +392,11 @@ def test_16_logits_are_there_with_and_without_labels(family):
             assert (output.loss is None) == (not labels)
 
 
-@some_families
-@pytest.mark.parametrize("first", ["patch", "compile"])
-def test_17_a_compiled_model_computes_the_same(family, first):
+@pytest.mark.parametrize(
+    ("first", "family"),
+    [("patch", "llama"), ("patch", "gpt2"), ("patch", "gemma3_text"), ("compile", "gemma3_text")],
+)
+def test_17_a_compiled_model_computes_the_same(first, family):
     plain, patched = tiny(family), tiny(family)
     ids = tokens()
     if first == "patch":

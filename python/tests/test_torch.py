@@ -81,10 +81,20 @@ def test_a_short_call_of_a_packet_is_seen_by_whoever_watches():
         packet(X.clone().requires_grad_(), W)
 
 
+def kinds_of_cases(name):
+    """The first case of each set of attributes and of inputs, by dtype and by whether a size is 0, 1 or more."""
+    kinds = {}
+    for number, case in small_cases(name):
+        attributes = {key: value for key, value in case["attributes"].items() if not isinstance(value, float)}
+        tensors = {key: (dtype, [min(n, 2) for n in sizes]) for key, (dtype, sizes, _) in case["tensors"].items()}
+        kinds.setdefault(str((attributes, tensors)), (number, case))
+    return kinds.values()
+
+
 @pytest.mark.parametrize("name", [name for name in CALLABLE if name != "route"])
 def test_fakes_have_the_shapes_and_dtypes_that_calls_have(name):
     op = getattr(heddle.ops, name)
-    for number, case in small_cases(name):
+    for number, case in kinds_of_cases(name):
         inputs = tensors_of(name, number, case)
         wanted = op(**inputs, **case["attributes"])
         with FakeTensorMode(shape_env=ShapeEnv()) as mode:
