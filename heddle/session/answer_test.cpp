@@ -10,12 +10,12 @@
 namespace heddle {
 namespace {
 
-const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
+const std::string kStory = HEDDLE_SOURCE_DIR "/models/storyteller";
 
 struct Answers : testing::Test {
-  Tokenizer tokenizer = Tokenizer::load(kModel + "/tokenizer.json");
-  AnswerSettings settings = model_settings(kModel);
-  Engine engine{open_model(kModel), {.max_sequences = 2}};
+  Tokenizer tokenizer = Tokenizer::load(kStory + "/tokenizer.json");
+  AnswerSettings settings = model_settings(kStory);
+  Engine engine{open_model(kStory), {.max_sequences = 2}};
 
   std::shared_ptr<Answer> ask(const std::string& prompt) const {
     return std::make_shared<Answer>(settings, tokenizer.encode(prompt, true), tokenizer);

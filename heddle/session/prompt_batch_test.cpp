@@ -13,11 +13,11 @@
 namespace heddle {
 namespace {
 
-const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
+const std::string kBatchModel = HEDDLE_SOURCE_DIR "/models/storyteller";
 
 struct PromptBatches : testing::Test {
-  Tokenizer tokenizer = Tokenizer::load(kModel + "/tokenizer.json");
-  std::shared_ptr<const Model> model = open_model(kModel);
+  Tokenizer tokenizer = Tokenizer::load(kBatchModel + "/tokenizer.json");
+  std::shared_ptr<const Model> model = open_model(kBatchModel);
   std::string folder = testing::TempDir() + "heddle_prompt_batch_test";
 
   PromptBatches() {
@@ -30,8 +30,8 @@ struct PromptBatches : testing::Test {
   }
   ~PromptBatches() override { std::filesystem::remove_all(folder); }
 
-  PromptBatch batch(i32 n = 1, const AnswerSettings& settings = model_settings(kModel),
-                    const std::string& made_by = kModel) const {
+  PromptBatch batch(i32 n = 1, const AnswerSettings& settings = model_settings(kBatchModel),
+                    const std::string& made_by = kBatchModel) const {
     return {{.prompts = folder + "/prompts",
              .results = folder + "/results",
              .model = identity_of(*model, made_by),
@@ -74,7 +74,7 @@ TEST_F(PromptBatches, HaveTheContextThatWasAskedForNotWhatPromptsNeed) {
   info.short_positions = 300;
   const auto context = [&](i32 asked) {
     return PromptBatch({.prompts = folder + "/prompts", .results = folder + "/results", .max_context = asked},
-                       model_settings(kModel), tokenizer, info)
+                       model_settings(kBatchModel), tokenizer, info)
         .context();
   };
   EXPECT_EQ(context(0), 264);
@@ -125,7 +125,7 @@ TEST_F(PromptBatches, RefuseResultsOfOtherSettings) {
   size_t settings_seen = 0;
   const AnswerSettings any;
   AnswerSettings::visit(any, [&](const std::string& name, const auto&, const SettingHelp&) {
-    AnswerSettings other = model_settings(kModel);
+    AnswerSettings other = model_settings(kBatchModel);
     AnswerSettings::visit(other, [&](const std::string& one, auto& field, const SettingHelp&) {
       if (one == name) change(field);
     });
@@ -141,28 +141,28 @@ TEST_F(PromptBatches, RefuseResultsOfOtherSettings) {
 TEST_F(PromptBatches, RefuseResultsOfAnotherModel) {
   const std::string other = folder + "/other";
   std::filesystem::create_directory(other);
-  for (const auto& file : std::filesystem::directory_iterator(kModel))
+  for (const auto& file : std::filesystem::directory_iterator(kBatchModel))
     if (file.path().filename() != "tokenizer.json")
       std::filesystem::create_symlink(file.path(), std::filesystem::path(other) / file.path().filename());
-  write_file(other + "/tokenizer.json", read_file(kModel + "/tokenizer.json") + "\n");
+  write_file(other + "/tokenizer.json", read_file(kBatchModel + "/tokenizer.json") + "\n");
   {
     PromptBatch first = batch();
     Engine engine(model, {.max_context = first.context(), .max_sequences = 2});
     first.run(engine);
   }
   const std::string said =
-      refused([&](const AnswerSettings& s) { batch(1, s, other); }, model_settings(kModel));
+      refused([&](const AnswerSettings& s) { batch(1, s, other); }, model_settings(kBatchModel));
   EXPECT_NE(said.find("model is "), std::string::npos) << said;
   std::filesystem::remove(other + "/config.json");
-  write_file(other + "/config.json", read_file(kModel + "/config.json") + "\n");
-  EXPECT_NE(identity_of(*open_model(other), kModel), identity_of(*model, kModel));
+  write_file(other + "/config.json", read_file(kBatchModel + "/config.json") + "\n");
+  EXPECT_NE(identity_of(*open_model(other), kBatchModel), identity_of(*model, kBatchModel));
 }
 
 TEST_F(PromptBatches, RefuseResultsThatDoNotSayWhatMadeThem) {
   std::vector<i32> tokens = tokenizer.encode("27 + 45 =", true);
   Json line = Json::object({{"id", 1}, {"prompt_tokens", tokens}});
   write_file(folder + "/results", line.dump() + "\n");
-  EXPECT_NE(refused([&](const AnswerSettings& s) { batch(1, s); }, model_settings(kModel))
+  EXPECT_NE(refused([&](const AnswerSettings& s) { batch(1, s); }, model_settings(kBatchModel))
                 .find("does not say which model"),
             std::string::npos);
 }

@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
+const std::string kSettingsModel = HEDDLE_SOURCE_DIR "/models/storyteller";
 
 std::string message_of(const std::function<void()>& work) {
   try {
@@ -129,10 +129,10 @@ TEST(Settings, ComeFromTheConfigOfAModelWithoutItsOwnFile) {
 }
 
 TEST(Settings, ComeFromAModel) {
-  const Tokenizer tokenizer = Tokenizer::load(kModel + "/tokenizer.json");
-  AnswerSettings settings = model_settings(kModel);
+  const Tokenizer tokenizer = Tokenizer::load(kSettingsModel + "/tokenizer.json");
+  AnswerSettings settings = model_settings(kSettingsModel);
   EXPECT_EQ(settings.eos_token_id, (std::vector<i32>{tokenizer.token_to_id("<|end_of_text|>").value()}));
-  EXPECT_TRUE(model_settings(kModel + "/none").eos_token_id.empty());
+  EXPECT_TRUE(model_settings(kSettingsModel + "/none").eos_token_id.empty());
   forbid(settings, "fox", tokenizer);
   EXPECT_EQ(settings.sampling.bad_words_ids.size(), 2u);
   EXPECT_EQ(chooser_of(settings.sampling), "the host, for bad_words_ids");

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/chat/";
+const std::string kChatGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/chat/";
 const ChatTemplate::Variables kTokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
 
 // The time in scripts/goldens/make_chats.py.
@@ -50,13 +50,13 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(ChatTemplate, EqualsTransformers) {
-  std::ifstream cases(kGoldens + "cases.jsonl");
+  std::ifstream cases(kChatGoldens + "cases.jsonl");
   std::string line;
   int count = 0;
   while (std::getline(cases, line)) {
     const Json request = parse_json(line, "cases.jsonl");
     const std::string text =
-        read_file(kGoldens + "templates/" + request.at("template").as_string() + ".jinja");
+        read_file(kChatGoldens + "templates/" + request.at("template").as_string() + ".jinja");
     if (request.at("text").is_null()) {
       EXPECT_THROW(render(text, request), Error) << line;
     } else {
@@ -69,10 +69,10 @@ TEST(ChatTemplate, EqualsTransformers) {
 
 // Constructs of Jinja that this subset lacks are reported as unsupported. There are few of them.
 TEST(ChatTemplate, HasJinjasConstructs) {
-  const Json variables = load_json(kGoldens + "variables.json");
+  const Json variables = load_json(kChatGoldens + "variables.json");
   const Json request =
       Json::object({{"messages", kHi}, {"add_generation_prompt", true}, {"extra", variables}});
-  std::ifstream cases(kGoldens + "constructs.jsonl");
+  std::ifstream cases(kChatGoldens + "constructs.jsonl");
   std::string line;
   int equal = 0, unsupported = 0;
   while (std::getline(cases, line)) {

@@ -16,7 +16,7 @@ GenerationConfig parse(const std::string& json) {
   return GenerationConfig::parse(json, "generation_config.json");
 }
 
-std::string error_of(const std::string& json) {
+std::string refusal_of(const std::string& json) {
   try {
     parse(json);
   } catch (const Error& error) {
@@ -114,7 +114,7 @@ TEST(GenerationConfig, ReadsAModelsConfigAsTransformersDoes) {
 }
 
 TEST(GenerationConfig, NamesWhatItRefuses) {
-  EXPECT_EQ(error_of(R"({"num_beams": 4})"),
+  EXPECT_EQ(refusal_of(R"({"num_beams": 4})"),
             "[generation_config.json] num_beams is 4: this is not supported; 1 or no such line is, and "
             "--ignore-generation num_beams goes past it");
   EXPECT_EQ(GenerationConfig::parse(R"({"num_beams": 4, "top_k": 3})", "f", {"num_beams"}).sources.size(),
@@ -140,12 +140,12 @@ TEST(GenerationConfig, NamesWhatItRefuses) {
                                  R"("stop_strings": [1])",
                                  R"("token_healing": true)",
                                  R"("do_sample": true, "temperature": "hot")"}) {
-    EXPECT_TRUE(error_of("{" + line + "}").starts_with("[generation_config.json] "))
-        << line << error_of("{" + line + "}");
+    EXPECT_TRUE(refusal_of("{" + line + "}").starts_with("[generation_config.json] "))
+        << line << refusal_of("{" + line + "}");
   }
-  EXPECT_NE(error_of("{\"a\": 1"), "no error");
-  EXPECT_NE(error_of("[]"), "no error");
-  EXPECT_EQ(error_of(R"({"suppress_tokens": [], "token_healing": false})"), "no error");
+  EXPECT_NE(refusal_of("{\"a\": 1"), "no error");
+  EXPECT_NE(refusal_of("[]"), "no error");
+  EXPECT_EQ(refusal_of(R"({"suppress_tokens": [], "token_healing": false})"), "no error");
 }
 
 TEST(SamplingParams, ValidateNamesFieldValueAndRange) {

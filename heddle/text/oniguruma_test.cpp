@@ -17,7 +17,7 @@
 namespace heddle {
 namespace {
 
-const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
+const std::string kRegexGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
 
 Regex compile(std::string_view pattern) {
   return Regex(pcre2_from_oniguruma(pattern));
@@ -41,7 +41,7 @@ std::vector<std::string> pieces(const Regex& regex, const std::string& text) {
 }
 
 TEST(Oniguruma, SplitsAsTokenizersDoes) {
-  std::ifstream cases(kGoldens + "patterns.jsonl");
+  std::ifstream cases(kRegexGoldens + "patterns.jsonl");
   std::string line;
   int count = 0;
   while (std::getline(cases, line)) {
@@ -75,7 +75,7 @@ TEST(Oniguruma, KnowsTheSameCharacters) {
   for (uint32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c < 0xD800 || c >= 0xE000) append_utf8(c, every);
   }
-  const Json properties = load_json(kGoldens + "properties.json");
+  const Json properties = load_json(kRegexGoldens + "properties.json");
   for (const Json& row : properties.items()) {
     const std::string& pattern = row.at("pattern").as_string();
     const Regex regex = compile(pattern);

@@ -20,7 +20,7 @@
 namespace heddle {
 namespace {
 
-const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
+const std::string kFileGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
 
 // A folder with a golden tokenizer and other files.
 std::string make_folder(const std::string& base, const Json& files, const std::string& model = "") {
@@ -29,7 +29,7 @@ std::string make_folder(const std::string& base, const Json& files, const std::s
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   if (model.empty())
-    std::filesystem::copy(kGoldens + base + "/tokenizer.json", folder);
+    std::filesystem::copy(kFileGoldens + base + "/tokenizer.json", folder);
   else
     write_file(folder / "tokenizer.model", model);
   for (const auto& [name, value] : files.members()) write_file(folder / name, value.dump());
@@ -37,7 +37,7 @@ std::string make_folder(const std::string& base, const Json& files, const std::s
 }
 
 TEST(TokenizerFiles, CountAsInTransformers) {
-  std::ifstream rows(kGoldens + "folders.jsonl");
+  std::ifstream rows(kFileGoldens + "folders.jsonl");
   std::string line;
   int count = 0;
   while (std::getline(rows, line)) {

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-std::string error_of(const Json& file) {
+std::string key_error_of(const Json& file) {
   try {
     Tokenizer::parse(file.dump(), "tokenizer.json");
   } catch (const Error& error) {
@@ -35,7 +35,7 @@ TEST(TokenizerKeys, AreThoseOfTokenizers) {
     const auto section = row.items()[0].as_string();
     Json file = section.empty() ? value : base;
     if (!section.empty()) file[section] = value;
-    const std::string error = error_of(file);
+    const std::string error = key_error_of(file);
     EXPECT_EQ(error.empty(), wanted) << line << "\n" << error;
     EXPECT_TRUE(error.empty() || error.starts_with("[tokenizer.json] ")) << error;
     ++(wanted ? accepted : refused);
@@ -48,16 +48,17 @@ TEST(TokenizerKeys, AreNamedInErrors) {
   const Json base =
       parse_json(R"({"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}})", "base");
   Json file = base;
-  EXPECT_EQ(error_of(file), "");
+  EXPECT_EQ(key_error_of(file), "");
   file["decodr"] = nullptr;
-  EXPECT_NE(error_of(file).find("decodr is null: no tokenizer.json has this key"), std::string::npos);
+  EXPECT_NE(key_error_of(file).find("decodr is null: no tokenizer.json has this key"), std::string::npos);
   file = base;
   file["pre_tokenizer"] = Json::object({{"type", "Digits"}, {"individual", true}});
-  EXPECT_NE(error_of(file).find("pre_tokenizer is an object of 2 members: it has no 'individual_digits'"),
+  EXPECT_NE(key_error_of(file).find("pre_tokenizer is an object of 2 members: it has no 'individual_digits'"),
             std::string::npos)
-      << error_of(file);
+      << key_error_of(file);
   file["pre_tokenizer"] = Json::object({{"type", "Digit"}, {"individual_digits", true}});
-  EXPECT_NE(error_of(file).find("pre_tokenizer.type is \"Digit\""), std::string::npos) << error_of(file);
+  EXPECT_NE(key_error_of(file).find("pre_tokenizer.type is \"Digit\""), std::string::npos)
+      << key_error_of(file);
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 namespace heddle {
 namespace {
 
-struct Field {
+struct WireField {
   u64 number = 0;
   std::string_view bytes;
 };
-using Message = std::multimap<u32, Field>;
+using Message = std::multimap<u32, WireField>;
 
 u64 read_varint(std::string_view& bytes) {
   u64 value = 0;
@@ -33,7 +33,7 @@ Message decode(std::string_view bytes) {
   Message message;
   while (!bytes.empty()) {
     const u64 key = read_varint(bytes);
-    Field field;
+    WireField field;
     if ((key & 7) == 0) {
       field.number = read_varint(bytes);
     } else if ((key & 7) == 1) {

@@ -64,7 +64,8 @@ exact = torch.allclose(heddle.ops.softmax(x), x.softmax(1))
 made = torch.compile(f, fullgraph=True, dynamic=True, backend="aot_eager")(x, w)
 made.square().sum().backward()
 finders = [type(each).__module__ for each in sys.meta_path]
-print(json.dumps([registered, exact, torch.equal(made, f(x, w)), w.grad is not None, "heddle.late_torch" in finders,
+same = torch.equal(made, f(x, w))
+print(json.dumps([registered, exact, same, w.grad is not None, "heddle.late_torch" in finders,
                   type(torch.__loader__).__name__, torch.__spec__.loader is torch.__loader__]))
 """
 

@@ -32,8 +32,8 @@ def test_every_op_has_one():
 
 
 def test_a_type_checker_reads_them(tmp_path):
-    # An `ignore` that hides nothing is an error, so that wrong calls must be found. No call here has a tensor of torch,
-    # whose files take four times as long to read as all others.
+    # An `ignore` that hides nothing is an error, so that wrong calls must be found. No call here has a tensor
+    # of torch, whose files take four times as long to read as all others.
     config = tmp_path / "mypy.ini"
     config.write_text("[mypy]\n[mypy-torch.*]\nfollow_imports = skip\n")
     options = [f"--config-file={config}", f"--cache-dir={tmp_path}", "--strict", "--warn-unused-ignores"]

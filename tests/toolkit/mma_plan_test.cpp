@@ -83,13 +83,14 @@ TEST(MmaPlan, KnowsWhichAtomsExist) {
 }
 
 TEST(MmaPlan, CountsRegistersAndBytes) {
-  constexpr MmaPlan kGemm{wgmma_atom(256, 2), 128, 256, 64, 2, 1};
-  static_assert(kGemm.exists() && kGemm.threads() == 256 && kGemm.steps() == 4);
-  static_assert(kGemm.sum_registers() == 128 && kGemm.left_registers() == 0);
-  static_assert(kGemm.stage_bytes() == (128 + 256) * 64 * 2);
-  static_assert(kGemm.sums().covers() && kGemm.sums().threads() == 256 && kGemm.sums().each() == 128);
+  constexpr MmaPlan kTwoGroups{wgmma_atom(256, 2), 128, 256, 64, 2, 1};
+  static_assert(kTwoGroups.exists() && kTwoGroups.threads() == 256 && kTwoGroups.steps() == 4);
+  static_assert(kTwoGroups.sum_registers() == 128 && kTwoGroups.left_registers() == 0);
+  static_assert(kTwoGroups.stage_bytes() == (128 + 256) * 64 * 2);
+  static_assert(kTwoGroups.sums().covers() && kTwoGroups.sums().threads() == 256 &&
+                kTwoGroups.sums().each() == 128);
   // The second group has rows 64 ... 127.
-  static_assert(kGemm.sums().element(128, 0).row == 64);
+  static_assert(kTwoGroups.sums().element(128, 0).row == 64);
   constexpr MmaPlan kWarps{mma_atom(2), 128, 128, 32, 2, 4, 64};
   static_assert(kWarps.exists() && kWarps.threads() == 256 && kWarps.sum_registers() == 64);
   static_assert(kWarps.sums().covers() && kWarps.left_registers() == 4 * 4 * 2);

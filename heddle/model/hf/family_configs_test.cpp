@@ -19,7 +19,7 @@ namespace heddle {
 namespace {
 
 // A configuration with more keys. They come last and must not be among these.
-Config config(const std::string& more = "") {
+Config family_config(const std::string& more = "") {
   return Config::parse(R"({"vocab_size":131,"hidden_size":640,"intermediate_size":77,"num_hidden_layers":4,
              "max_position_embeddings":128,"num_attention_heads":32)" +
                            (more.empty() ? "" : "," + more) + "}",
@@ -38,7 +38,7 @@ void expect_refused(const std::function<void()>& read, const std::string& part) 
 using Windows = std::vector<int>;
 
 TEST(FamilyConfigs, GemmaMeansTheTanhFormOfGelu) {
-  const DecoderConfig c = read_gemma_config(config(R"("hidden_act":"gelu","num_key_value_heads":1)"));
+  const DecoderConfig c = read_gemma_config(family_config(R"("hidden_act":"gelu","num_key_value_heads":1)"));
   EXPECT_EQ(c.hidden_act, HiddenAct::kGeluTanh);
   EXPECT_EQ(c.head_dim, 256);
   EXPECT_TRUE(c.tie_word_embeddings);
@@ -54,42 +54,43 @@ TEST(FamilyConfigs, Phi3HasItsOwnNamesForLongrope) {
   const std::string factors = R"("short_factor":[1,1,1,1,1,1,1],"long_factor":[2,2,2,2,2,2,2])";
   for (const std::string type : {"su", "yarn", "longrope"}) {
     const DecoderConfig c = read_phi3_config(
-        config(fmt::format(R"("original_max_position_embeddings":64,"partial_rotary_factor":0.7,
+        family_config(fmt::format(R"("original_max_position_embeddings":64,"partial_rotary_factor":0.7,
                                   "rope_scaling":{{"type":"{}",{}}})",
-                           type, factors)));
+                                  type, factors)));
     EXPECT_EQ(c.rope.type, RopeType::kLongrope);
     EXPECT_EQ(c.rope.rotary_dim, 14);
     EXPECT_EQ(c.rope.short_positions(), 64);
   }
-  EXPECT_EQ(read_phi3_config(config()).windows, Windows({0, 0, 0, 0}));
+  EXPECT_EQ(read_phi3_config(family_config()).windows, Windows({0, 0, 0, 0}));
 }
 
 TEST(FamilyConfigs, WindowsAndLayersThatTurnFollowTheirPatterns) {
-  EXPECT_EQ(read_smollm3_config(config()).turns, std::vector<bool>({true, true, true, false}));
-  EXPECT_EQ(read_smollm3_config(config(R"("no_rope_layers":[0,1,0,1])")).turns,
+  EXPECT_EQ(read_smollm3_config(family_config()).turns, std::vector<bool>({true, true, true, false}));
+  EXPECT_EQ(read_smollm3_config(family_config(R"("no_rope_layers":[0,1,0,1])")).turns,
             std::vector<bool>({false, true, false, true}));
-  EXPECT_EQ(read_smollm3_config(config(R"("use_sliding_window":true,"sliding_window":7)")).windows,
+  EXPECT_EQ(read_smollm3_config(family_config(R"("use_sliding_window":true,"sliding_window":7)")).windows,
             Windows({0, 0, 0, 7}));
-  expect_refused([] { read_smollm3_config(config(R"("no_rope_layers":[1])")); }, "must be 4 numbers");
-  EXPECT_EQ(read_olmo3_config(config()).windows, Windows({4096, 4096, 4096, 0}));
-  EXPECT_EQ(read_cohere2_config(config(R"("sliding_window_pattern":2)")).windows,
+  expect_refused([] { read_smollm3_config(family_config(R"("no_rope_layers":[1])")); }, "must be 4 numbers");
+  EXPECT_EQ(read_olmo3_config(family_config()).windows, Windows({4096, 4096, 4096, 0}));
+  EXPECT_EQ(read_cohere2_config(family_config(R"("sliding_window_pattern":2)")).windows,
             Windows({4096, 0, 4096, 0}));
-  const Exaone4Config exaone = read_exaone4_config(config(R"("sliding_window":9)"));
+  const Exaone4Config exaone = read_exaone4_config(family_config(R"("sliding_window":9)"));
   EXPECT_EQ(exaone.windows, Windows({9, 9, 9, 0}));
   EXPECT_FALSE(exaone.turns_all);
-  EXPECT_TRUE(read_exaone4_config(config(R"("sliding_window":null)")).turns_all);
-  EXPECT_EQ(read_qwen2_moe_config(config(R"("use_sliding_window":true,"max_window_layers":3)")).windows,
-            Windows({4096, 0, 4096, 0}));
-  EXPECT_EQ(read_qwen2_moe_config(config(R"("sliding_window":0)")).windows, Windows({0, 0, 0, 0}));
-  EXPECT_EQ(read_gpt_oss_config(config()).windows, Windows({128, 0, 128, 0}));
+  EXPECT_TRUE(read_exaone4_config(family_config(R"("sliding_window":null)")).turns_all);
+  EXPECT_EQ(
+      read_qwen2_moe_config(family_config(R"("use_sliding_window":true,"max_window_layers":3)")).windows,
+      Windows({4096, 0, 4096, 0}));
+  EXPECT_EQ(read_qwen2_moe_config(family_config(R"("sliding_window":0)")).windows, Windows({0, 0, 0, 0}));
+  EXPECT_EQ(read_gpt_oss_config(family_config()).windows, Windows({128, 0, 128, 0}));
 }
 
 TEST(FamilyConfigs, OnlyAPartOfEachHeadTurns) {
-  EXPECT_EQ(read_glm4_config(config(R"("head_dim":64)")).rope.rotary_dim, 32);
-  EXPECT_EQ(read_phi_config(config()).rope.rotary_dim, 10);
-  EXPECT_EQ(read_stablelm_config(config(R"("partial_rotary_factor":0.5)")).rope.rotary_dim, 10);
-  expect_refused([] { read_stablelm_config(config()); }, "makes 5 of a head's 20 elements turn");
-  const GptNeoxConfig neox = read_gpt_neox_config(config(R"("rotary_pct":0.4,"rotary_emb_base":500)"));
+  EXPECT_EQ(read_glm4_config(family_config(R"("head_dim":64)")).rope.rotary_dim, 32);
+  EXPECT_EQ(read_phi_config(family_config()).rope.rotary_dim, 10);
+  EXPECT_EQ(read_stablelm_config(family_config(R"("partial_rotary_factor":0.5)")).rope.rotary_dim, 10);
+  expect_refused([] { read_stablelm_config(family_config()); }, "makes 5 of a head's 20 elements turn");
+  const GptNeoxConfig neox = read_gpt_neox_config(family_config(R"("rotary_pct":0.4,"rotary_emb_base":500)"));
   EXPECT_EQ(neox.rope.rotary_dim, 8);
   EXPECT_EQ(neox.rope.theta, 500);
   EXPECT_EQ(neox.num_key_value_heads, 32);
@@ -98,20 +99,20 @@ TEST(FamilyConfigs, OnlyAPartOfEachHeadTurns) {
       "max_position_embeddings":128,"num_attention_heads":4,"head_dim":16})",
                     "c");
   expect_refused([&] { read_gpt_neox_config(odd); }, "hidden_size = 36: must be an even multiple");
-  expect_refused([] { read_granite_config(config(R"("partial_rotary_factor":0.5)")); },
+  expect_refused([] { read_granite_config(family_config(R"("partial_rotary_factor":0.5)")); },
                  "partial_rotary_factor");
 }
 
 TEST(FamilyConfigs, FalconHasTwoArchitectures) {
-  const FalconConfig old = read_falcon_config(config());
+  const FalconConfig old = read_falcon_config(family_config());
   EXPECT_EQ(old.num_key_value_heads, 1);
   EXPECT_EQ(old.intermediate_size, 2560);
   EXPECT_EQ(old.norms, 1);
   const FalconConfig grouped =
-      read_falcon_config(config(R"("new_decoder_architecture":true,"num_kv_heads":8)"));
+      read_falcon_config(family_config(R"("new_decoder_architecture":true,"num_kv_heads":8)"));
   EXPECT_EQ(grouped.num_key_value_heads, 8);
   EXPECT_EQ(grouped.norms, 2);
-  EXPECT_TRUE(read_falcon_config(config(R"("alibi":true)")).alibi);
+  EXPECT_TRUE(read_falcon_config(family_config(R"("alibi":true)")).alibi);
   const Config endless = Config::parse(R"({"vocab_size":131,"hidden_size":640,"num_hidden_layers":4,
       "max_position_embeddings":1000000000,"num_attention_heads":32,"alibi":true})",
                                        "c");
@@ -119,28 +120,33 @@ TEST(FamilyConfigs, FalconHasTwoArchitectures) {
 }
 
 TEST(FamilyConfigs, RopesThatDependOnTheFamily) {
-  const DecoderConfig hunyuan =
-      read_hunyuan_dense_config(config(R"("rope_scaling":{"type":"dynamic","alpha":16,"factor":1.0})"));
+  const DecoderConfig hunyuan = read_hunyuan_dense_config(
+      family_config(R"("rope_scaling":{"type":"dynamic","alpha":16,"factor":1.0})"));
   EXPECT_EQ(hunyuan.rope.type, RopeType::kDefault);
   EXPECT_NEAR(hunyuan.rope.theta, 10000 * std::pow(16, 20.0 / 18), 1e-6);
-  const Ministral3Config ministral = read_ministral3_config(
-      config(R"("head_dim":20,"rope_parameters":{"rope_type":"yarn","factor":4,"llama_4_scaling_beta":0.1,
+  const Ministral3Config ministral = read_ministral3_config(family_config(
+      R"("head_dim":20,"rope_parameters":{"rope_type":"yarn","factor":4,"llama_4_scaling_beta":0.1,
                 "original_max_position_embeddings":32})"));
   EXPECT_EQ(ministral.query_rope.query_beta, 0.1);
   EXPECT_EQ(ministral.rope.query_beta, 0);
-  expect_refused([] { read_ministral3_config(config(R"("head_dim":20)")); }, "rope_parameters = absent");
+  expect_refused([] { read_ministral3_config(family_config(R"("head_dim":20)")); },
+                 "rope_parameters = absent");
 }
 
 TEST(FamilyConfigs, RefuseWhatTheyDoNotCompute) {
-  EXPECT_EQ(read_olmo_config(config(R"("clip_qkv":8.0)")).clip_qkv, 8);
-  EXPECT_EQ(read_olmoe_config(config(R"("clip_qkv":null)")).clip_qkv, 0);
-  expect_refused([] { read_olmoe_config(config(R"("clip_qkv":0)")); }, "clip_qkv = 0");
-  expect_refused([] { read_glm4_moe_config(config(R"("n_group":3,"num_key_value_heads":8)")); },
+  EXPECT_EQ(read_olmo_config(family_config(R"("clip_qkv":8.0)")).clip_qkv, 8);
+  EXPECT_EQ(read_olmoe_config(family_config(R"("clip_qkv":null)")).clip_qkv, 0);
+  expect_refused([] { read_olmoe_config(family_config(R"("clip_qkv":0)")); }, "clip_qkv = 0");
+  expect_refused([] { read_glm4_moe_config(family_config(R"("n_group":3,"num_key_value_heads":8)")); },
                  "n_group = 3");
-  expect_refused([] { read_gpt_oss_config(config(R"("quantization_config":{"quant_method":"awq"})")); },
-                 "quant_method = \"awq\"");
-  EXPECT_EQ(read_gpt_oss_config(config(R"("quantization_config":{"quant_method":"mxfp4"})")).swiglu_limit, 7);
-  expect_refused([] { read_granitemoe_config(config(R"("num_experts_per_tok":9)")); }, "num_experts_per_tok");
+  expect_refused(
+      [] { read_gpt_oss_config(family_config(R"("quantization_config":{"quant_method":"awq"})")); },
+      "quant_method = \"awq\"");
+  EXPECT_EQ(
+      read_gpt_oss_config(family_config(R"("quantization_config":{"quant_method":"mxfp4"})")).swiglu_limit,
+      7);
+  expect_refused([] { read_granitemoe_config(family_config(R"("num_experts_per_tok":9)")); },
+                 "num_experts_per_tok");
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ std::string folder_of(const std::string& name) {
   return HEDDLE_SOURCE_DIR "/tests/goldens/models/" + name;
 }
 
-LlamaConfig llama(const std::string& name) {
+LlamaConfig golden_llama(const std::string& name) {
   return read_llama_config(Config::load(folder_of(name)));
 }
-Gpt2Config gpt2(const std::string& name) {
+Gpt2Config golden_gpt2(const std::string& name) {
   return read_gpt2_config(Config::load(folder_of(name)));
 }
 
@@ -30,7 +30,7 @@ void expect_shape(const Checkpoint& weights, const std::string& name, const std:
 
 // Reads the tensors of the last layer in the shapes that the configuration gives them.
 void expect_llama_weights(const std::string& name, DType dtype) {
-  const LlamaConfig c = llama(name);
+  const LlamaConfig c = golden_llama(name);
   Checkpoint weights(folder_of(name));
   const std::string layer = "model.layers." + std::to_string(c.num_hidden_layers - 1) + ".";
   const int q = c.num_attention_heads * c.head_dim, kv = c.num_key_value_heads * c.head_dim;
@@ -55,15 +55,15 @@ TEST(Goldens, LlamaWeightsHaveTheShapesOfTheirConfig) {
 }
 
 TEST(Goldens, LlamaConfigsSayWhatTheScriptSays) {
-  EXPECT_EQ(llama("llama2-tiny").rope.type, RopeType::kDefault);
-  LlamaConfig tied = llama("llama3-tiny");
+  EXPECT_EQ(golden_llama("llama2-tiny").rope.type, RopeType::kDefault);
+  LlamaConfig tied = golden_llama("llama3-tiny");
   EXPECT_TRUE(tied.tie_word_embeddings);
   EXPECT_EQ(tied.head_dim, 20);  // 60 / 5 is 12
   EXPECT_EQ(tied.num_key_value_heads, 1);
-  EXPECT_EQ(llama("llama-bias").hidden_act, HiddenAct::kGelu);
+  EXPECT_EQ(golden_llama("llama-bias").hidden_act, HiddenAct::kGelu);
   // the same configuration as transformers 5 and 4 write it
   for (const char* name : {"llama3-tiny", "llama-v4"}) {
-    RopeConfig rope = llama(name).rope;
+    RopeConfig rope = golden_llama(name).rope;
     EXPECT_EQ(rope.type, RopeType::kLlama3) << name;
     EXPECT_EQ(rope.theta, 10'000.0) << name;
     EXPECT_EQ(rope.factor, 8.0) << name;
@@ -74,7 +74,7 @@ TEST(Goldens, LlamaConfigsSayWhatTheScriptSays) {
 
 TEST(Goldens, Gpt2WeightsHaveTheShapesOfTheirConfig) {
   for (const char* name : {"gpt2-tiny", "gpt2-bf16", "gpt2-options"}) {
-    const Gpt2Config c = gpt2(name);
+    const Gpt2Config c = golden_gpt2(name);
     Checkpoint weights(folder_of(name));
     const std::string layer = "transformer.h." + std::to_string(c.n_layer - 1) + ".";
     expect_shape(weights, layer + "attn.c_attn.weight", {c.n_embd, 3 * c.n_embd});
@@ -82,7 +82,7 @@ TEST(Goldens, Gpt2WeightsHaveTheShapesOfTheirConfig) {
     expect_shape(weights, "transformer.wpe.weight", {c.n_positions, c.n_embd});
     EXPECT_EQ(weights.has("lm_head.weight"), !c.tie_word_embeddings);
   }
-  Gpt2Config options = gpt2("gpt2-options");
+  Gpt2Config options = golden_gpt2("gpt2-options");
   EXPECT_EQ(options.n_inner, 77);
   EXPECT_EQ(options.activation_function, HiddenAct::kGelu);
   EXPECT_TRUE(options.scale_attn_by_inverse_layer_idx);

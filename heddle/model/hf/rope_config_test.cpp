@@ -11,16 +11,16 @@ namespace {
 
 constexpr RopePlace kPlace{.max_position_embeddings = 256, .head_dim = 4};
 
-Config config(const std::string& text) {
+Config rope_config(const std::string& text) {
   return Config::parse("{" + text + "}", "c");
 }
 
 RopeConfig read(const std::string& scaling) {
-  return read_rope(config(R"("rope_parameters":{"rope_theta":100.0,)" + scaling + "}"), kPlace);
+  return read_rope(rope_config(R"("rope_parameters":{"rope_theta":100.0,)" + scaling + "}"), kPlace);
 }
 
 template <class Action>
-std::string message(Action action) {
+std::string refusal(Action action) {
   try {
     action();
   } catch (const Error& error) {
@@ -30,7 +30,7 @@ std::string message(Action action) {
 }
 
 void expect_refused(const std::string& scaling, const std::string& part) {
-  const std::string text = message([&] { read(scaling); });
+  const std::string text = refusal([&] { read(scaling); });
   EXPECT_NE(text.find("rope_parameters." + part), std::string::npos) << scaling << " -> " << text;
 }
 
@@ -45,7 +45,7 @@ TEST(RopeConfig, ReadsLinear) {
 
 TEST(RopeConfig, NotesKeysThatHaveNoEffect) {
   const auto notes_of = [](const std::string& scaling) {
-    const Config file = config(R"("rope_scaling":{)" + scaling + "}");
+    const Config file = rope_config(R"("rope_scaling":{)" + scaling + "}");
     read_rope(file, kPlace);
     return file.notes();
   };
@@ -62,14 +62,14 @@ TEST(RopeConfig, NotesKeysThatHaveNoEffect) {
 
 TEST(RopeConfig, TurnsAPartOfEachHeadInFamiliesThatDo) {
   const RopePlace place{.max_position_embeddings = 256, .head_dim = 20, .partial = 0.25};
-  const auto dim = [&](const std::string& text) { return read_rope(config(text), place).rotary_dim; };
+  const auto dim = [&](const std::string& text) { return read_rope(rope_config(text), place).rotary_dim; };
   EXPECT_EQ(read("\"rope_type\":\"default\"").rotary_dim, 4);
   EXPECT_THROW(read(R"("partial_rotary_factor":0.5)"), Error);
   EXPECT_EQ(dim(R"("partial_rotary_factor":0.5)"), 10);
   EXPECT_EQ(dim(R"("partial_rotary_factor":0.5,"rope_parameters":{"partial_rotary_factor":0.4})"), 8);
   EXPECT_EQ(dim(R"("partial_rotary_factor":0.5,"rope_scaling":{"type":"linear","factor":2})"), 10);
-  EXPECT_NE(message([&] { dim(""); }).find("makes 5 of a head's 20 elements turn"), std::string::npos);
-  EXPECT_NE(message([&] { dim(R"("partial_rotary_factor":0)"); }).find("makes 0"), std::string::npos);
+  EXPECT_NE(refusal([&] { dim(""); }).find("makes 5 of a head's 20 elements turn"), std::string::npos);
+  EXPECT_NE(refusal([&] { dim(R"("partial_rotary_factor":0)"); }).find("makes 0"), std::string::npos);
 }
 
 TEST(RopeConfig, ServesDynamicUpToTheLengthItWasMadeFor) {
@@ -97,8 +97,9 @@ TEST(RopeConfig, ReadsYarn) {
   expect_refused(R"("rope_type":"yarn","factor":2,"beta_fast":0)", "beta_fast = 0: must be a number");
   expect_refused(R"("rope_type":"yarn","factor":2,"beta_fast":1,"beta_slow":2)",
                  "beta_fast = 1: must not be");
-  EXPECT_NE(message([] {
-              read_rope(config(R"("rope_theta":1,"rope_scaling":{"rope_type":"yarn","factor":2})"), kPlace);
+  EXPECT_NE(refusal([] {
+              read_rope(rope_config(R"("rope_theta":1,"rope_scaling":{"rope_type":"yarn","factor":2})"),
+                        kPlace);
             }).find("rope_theta = absent: must be above 1"),
             std::string::npos);
 }
@@ -114,9 +115,9 @@ TEST(RopeConfig, LongropeHasShortFactorsUpToItsFirstLength) {
   EXPECT_NE(rope.limit().find("up to 64 positions has short_factor"), std::string::npos);
   EXPECT_DOUBLE_EQ(rope.attention_factor, std::sqrt(1 + std::log(4.0) / std::log(64.0)));
   // A length next to the rope parameters is preferred to one among them.
-  rope = read_rope(config(R"("original_max_position_embeddings":32,"rope_scaling":{"type":"longrope",
+  rope = read_rope(rope_config(R"("original_max_position_embeddings":32,"rope_scaling":{"type":"longrope",
                              "original_max_position_embeddings":64,"factor":1,)" +
-                          factors + "}"),
+                               factors + "}"),
                    kPlace);
   EXPECT_EQ(rope.short_positions(), 32);
   EXPECT_EQ(rope.attention_factor, 1.0);
@@ -129,18 +130,18 @@ TEST(RopeConfig, LongropeHasShortFactorsUpToItsFirstLength) {
 
 TEST(RopeConfig, ReadsOneForEachTypeOfLayer) {
   const Config now =
-      config(R"("rope_parameters":{"full_attention":{"rope_type":"linear","factor":8,"rope_theta":1e6},
+      rope_config(R"("rope_parameters":{"full_attention":{"rope_type":"linear","factor":8,"rope_theta":1e6},
                                "sliding_attention":{"rope_theta":500}})");
   EXPECT_EQ(read_layer_rope(now, "full_attention", "rope_theta", kPlace).factor, 8.0);
   EXPECT_EQ(read_layer_rope(now, "sliding_attention", "rope_local_base_freq", kPlace).theta, 500.0);
-  const Config before = config(R"("rope_theta":1e6,"rope_local_base_freq":500,
+  const Config before = rope_config(R"("rope_theta":1e6,"rope_local_base_freq":500,
                                   "rope_scaling":{"rope_type":"linear","factor":8})");
   EXPECT_EQ(read_layer_rope(before, "full_attention", "rope_theta", kPlace).factor, 8.0);
   const RopeConfig local = read_layer_rope(before, "sliding_attention", "rope_local_base_freq", kPlace);
   EXPECT_EQ(local.theta, 500.0);
   EXPECT_EQ(local.type, RopeType::kDefault);
   const auto refused = [](const std::string& text) {
-    return message([&] { read_layer_rope(config(text), "full_attention", "rope_theta", kPlace); });
+    return refusal([&] { read_layer_rope(rope_config(text), "full_attention", "rope_theta", kPlace); });
   };
   EXPECT_NE(
       refused(R"("rope_parameters":{"rope_theta":5})").find("rope_parameters.rope_theta = 5: not supported"),
