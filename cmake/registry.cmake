@@ -7,6 +7,11 @@
 # sanitizers.
 add_library(heddle_test_options INTERFACE)
 target_compile_options(heddle_test_options INTERFACE -O0)
+# This linker takes a third to a half of the time of the usual one.
+find_program(HEDDLE_GOLD ld.gold)
+if(HEDDLE_GOLD AND NOT HEDDLE_SANITIZE)
+  target_link_options(heddle_test_options INTERFACE -fuse-ld=gold)
+endif()
 if(HEDDLE_SANITIZE MATCHES undefined)
   target_compile_options(heddle_test_options INTERFACE -fno-sanitize=undefined -fno-sanitize=fuzzer-no-link)
 endif()
