@@ -43,10 +43,10 @@ endfunction()
 # heddle_layer(NAME deps...): makes a library of the sources below heddle/NAME, and its tests. Every
 # *_test.cpp of the folder goes into one GoogleTest program test_NAME, and every *_gpu_test.cpp into one
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
-# inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that
-# the library has compiler options or precompiled headers of its own, ALIKE that its files name the same things, so that only files of one entry are
-# compiled together (HEDDLE_UNITY), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer leaves them out,
-# and inputs of fuzzers too.
+# inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that the library has
+# compiler options or precompiled headers of its own, ALIKE that its files name the same things, so that only files of one
+# entry are compiled together (HEDDLE_UNITY), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer
+# leaves them out, and inputs of fuzzers too.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
