@@ -1,9 +1,8 @@
 // Runs the cases of every op on every executor and compares with the op's fp64 reference. A new op or executor needs no
-// new test. HEDDLE_TEST_SCALE says how many of the cases: all in the usual run.
+// new test.
 #include <gtest/gtest.h>
 
 #include "heddle/ir/executor.h"
-#include "heddle/ir/op_call.h"
 #include "heddle/ir/registry.h"
 #include "tests/support/case_runner.h"
 #include "tests/support/rounds.h"
@@ -24,11 +23,11 @@ std::vector<Run> all_runs() {
   return runs;
 }
 
-// On a GPU each case compiles a kernel, and on a CPU op_call_test has all cases of an op that can be called by itself.
-// The executor that runs the references themselves takes a quarter.
-std::vector<Case> cases_on(const std::string& executor, const OpSpec& op, const std::vector<Case>& cases) {
+// A quarter of the cases on the executor that runs the references themselves. On a GPU each case compiles a kernel, and
+// HEDDLE_TEST_SCALE says how many there are.
+std::vector<Case> cases_on(const std::string& executor, const std::vector<Case>& cases) {
   if (executor == "reference") return chosen(cases, cases.size() / 4);
-  return get_executor(executor).space || !needs_step_record(op) ? chosen(cases) : cases;
+  return get_executor(executor).space ? chosen(cases) : cases;
 }
 
 class OpHarness : public testing::TestWithParam<Run> {
@@ -42,7 +41,7 @@ class OpHarness : public testing::TestWithParam<Run> {
 
 TEST_P(OpHarness, MatchesReference) {
   const auto& [op, executor] = GetParam();
-  const std::vector<Case> cases = cases_on(executor, *op, op->cases());
+  const std::vector<Case> cases = cases_on(executor, op->cases());
   ASSERT_FALSE(cases.empty()) << op->name << " has no cases";
   for (size_t i = 0; i < cases.size(); ++i) {
     CaseResult result = run_case(*op, cases[i], executor);
@@ -56,7 +55,7 @@ TEST_P(OpHarness, MatchesReferenceInChains) {
   std::vector<Case> cases = op->cases();
   std::erase_if(cases, [op = op](const Case& test) { return !fits_chain(*op, test); });
   EXPECT_FALSE(cases.empty()) << op->name << " is a part of chains, but no case of it hands on f32";
-  cases = cases_on(executor, *op, cases);
+  cases = cases_on(executor, cases);
   for (size_t i = 0; i < cases.size(); ++i) {
     CaseResult result = run_chain(*op, cases[i], executor);
     EXPECT_EQ(result.problem, "") << op->name << " case " << i << " " << cases[i].name << " on " << executor;

@@ -82,12 +82,13 @@ def test_a_short_call_of_a_packet_is_seen_by_whoever_watches():
 
 
 def kinds_of_cases(name):
-    """The first case of each set of attributes and of inputs: dtypes, and sizes of 0, 1 or more."""
+    """The first case of each set of attributes and of inputs: dtypes, layouts, sizes of 0, 1 or more."""
     kinds = {}
     for number, case in small_cases(name):
         attributes = {key: value for key, value in case["attributes"].items() if not isinstance(value, float)}
         tensors = {
-            key: (dtype, [min(n, 2) for n in sizes]) for key, (dtype, sizes, _) in case["tensors"].items()
+            key: (dtype, [min(n, 2) for n in sizes], turned)
+            for key, (dtype, sizes, turned) in case["tensors"].items()
         }
         kinds.setdefault(str((attributes, tensors)), (number, case))
     return kinds.values()
