@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/ir/executor.h"
+#include "heddle/ir/op_call.h"
 #include "heddle/ir/registry.h"
 #include "tests/support/case_runner.h"
 #include "tests/support/rounds.h"
@@ -23,11 +24,11 @@ std::vector<Run> all_runs() {
   return runs;
 }
 
-// A quarter of the cases on the executor that runs the references themselves. On a GPU each case compiles a kernel, and
-// HEDDLE_TEST_SCALE says how many there are.
-std::vector<Case> cases_on(const std::string& executor, const std::vector<Case>& cases) {
+// A quarter of the cases on the executor that runs the references themselves. HEDDLE_TEST_SCALE says how many there are on a
+// GPU, where each compiles a kernel, and of bodies that op_call_test runs with all of them.
+std::vector<Case> cases_on(const std::string& executor, const std::vector<Case>& cases, bool are_called) {
   if (executor == "reference") return chosen(cases, cases.size() / 4);
-  return get_executor(executor).space ? chosen(cases) : cases;
+  return get_executor(executor).space || are_called ? chosen(cases) : cases;
 }
 
 class OpHarness : public testing::TestWithParam<Run> {
@@ -41,7 +42,7 @@ class OpHarness : public testing::TestWithParam<Run> {
 
 TEST_P(OpHarness, MatchesReference) {
   const auto& [op, executor] = GetParam();
-  const std::vector<Case> cases = cases_on(executor, op->cases());
+  const std::vector<Case> cases = cases_on(executor, op->cases(), !needs_step_record(*op));
   ASSERT_FALSE(cases.empty()) << op->name << " has no cases";
   for (size_t i = 0; i < cases.size(); ++i) {
     CaseResult result = run_case(*op, cases[i], executor);
@@ -55,7 +56,7 @@ TEST_P(OpHarness, MatchesReferenceInChains) {
   std::vector<Case> cases = op->cases();
   std::erase_if(cases, [op = op](const Case& test) { return !fits_chain(*op, test); });
   EXPECT_FALSE(cases.empty()) << op->name << " is a part of chains, but no case of it hands on f32";
-  cases = cases_on(executor, cases);
+  cases = cases_on(executor, cases, false);
   for (size_t i = 0; i < cases.size(); ++i) {
     CaseResult result = run_chain(*op, cases[i], executor);
     EXPECT_EQ(result.problem, "") << op->name << " case " << i << " " << cases[i].name << " on " << executor;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "heddle/base/element.h"
+#include "heddle/ir/values.h"
 
 namespace heddle {
 namespace {
@@ -44,29 +45,15 @@ bool CaseMemory::canaries_whole() const {
   return true;
 }
 
-template <class F>
-void CaseMemory::each(const Tensor& tensor, F&& f) const {
-  std::array<i32, kMaxRank> at = {};
-  const i64 count = elements(tensor);
-  for (i64 n = 0; n < count; ++n) {
-    i64 offset = 0;
-    for (int d = 0; d < tensor.rank; ++d) offset += at[size_t(d)] * tensor.stride[d];
-    f(size_t(n), memory.base[tensor.buffer] + tensor.offset, offset);
-    for (int d = tensor.rank - 1; d >= 0 && ++at[size_t(d)] == tensor.size[d]; --d) at[size_t(d)] = 0;
-  }
-}
-
 std::vector<double> CaseMemory::read(const Tensor& tensor) const {
-  std::vector<double> values(size_t(elements(tensor)));
-  each(tensor,
-       [&](size_t n, const std::byte* from, i64 at) { values[n] = load_number(tensor.dtype, from, at); });
-  return values;
+  return load_values(tensor, memory.base[tensor.buffer] + tensor.offset);
 }
 
 std::vector<double> CaseMemory::read(const Weight& weight) const {
   std::vector<double> values;
   const DType dtype = weight.data.dtype;
   const std::byte* base = memory.base[weight.data.buffer];
+  values.reserve(size_t(weight.matrices) * size_t(weight.rows()) * size_t(weight.cols()));
   for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
     for (i32 k = 0; k < weight.cols(); ++k)
       values.push_back(load_number(dtype, base + place(weight, r, k) * size_of(dtype)));
@@ -74,7 +61,7 @@ std::vector<double> CaseMemory::read(const Weight& weight) const {
 }
 
 void CaseMemory::write(const Tensor& tensor, std::span<const double> values) {
-  each(tensor, [&](size_t n, std::byte* to, i64 at) { store_number(tensor.dtype, to, at, values[n]); });
+  store_values(tensor, memory.base[tensor.buffer] + tensor.offset, values);
 }
 
 void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const double> values) {

@@ -31,9 +31,6 @@ class CaseMemory : public Values {
   std::vector<ProgramBuffer> buffers;
 
  private:
-  template <class F>
-  void each(const Tensor& tensor, F&& f) const;
-
   std::vector<std::vector<std::byte>> store_;
   std::map<u32, std::vector<u64>> tables_;
 };
