@@ -4,6 +4,7 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
 namespace heddle {
+namespace cohere {
 namespace {
 
 Tensor layer(Builder& b, const CohereConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -28,6 +29,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace cohere
 
 const Family& cohere_family() {
   static const Family family = {
@@ -36,7 +38,7 @@ const Family& cohere_family() {
       .supports =
           "logit_scale, use_qk_norm, grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = cohere::define};
   return family;
 }
 

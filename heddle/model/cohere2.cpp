@@ -4,6 +4,7 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
 namespace heddle {
+namespace cohere2 {
 namespace {
 
 Tensor layer(Builder& b, const CohereConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -27,6 +28,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace cohere2
 
 const Family& cohere2_family() {
   static const Family family = {.model_type = "cohere2",
@@ -35,7 +37,7 @@ const Family& cohere2_family() {
                                     "logit_scale, windows by layer_types or sliding_window_pattern, grouped "
                                     "heads, biases of attention, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = cohere2::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 
 namespace heddle {
+namespace exaone4 {
 namespace {
 
 Tensor layer(Builder& b, const Exaone4Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -26,6 +27,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace exaone4
 
 const Family& exaone4_family() {
   static const Family family = {.model_type = "exaone4",
@@ -34,7 +36,7 @@ const Family& exaone4_family() {
                                     "windows by layer_types or a number as sliding_window_pattern, or none, "
                                     "grouped heads, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = exaone4::define};
   return family;
 }
 

@@ -8,6 +8,7 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
 namespace heddle {
+namespace falcon {
 namespace {
 
 // The checkpoint stores the queries of a group of heads, then its key and its value, group after group.
@@ -57,6 +58,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace falcon
 
 const Family& falcon_family() {
   static const Family family = {.model_type = "falcon",
@@ -65,7 +67,7 @@ const Family& falcon_family() {
                                     "both architectures, multi_query, grouped heads, parallel_attn, one or "
                                     "two norms, biases, alibi, every rope_type, tied embeddings",
                                 .refuses = "nothing that transformers runs",
-                                .define = define,
+                                .define = falcon::define,
                                 .trunk = {"transformer.", "h."}};
   return family;
 }

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/gemma_config.h"
 
 namespace heddle {
+namespace gemma {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -24,6 +25,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace gemma
 
 const Family& gemma_family() {
   static const Family family = {
@@ -31,7 +33,7 @@ const Family& gemma_family() {
       .doc = "Gemma",
       .supports = "biases of attention, every rope_type, tied embeddings",
       .refuses = "use_bidirectional_attention, rotary embeddings of a part of each head",
-      .define = define};
+      .define = gemma::define};
   return family;
 }
 

@@ -6,6 +6,7 @@
 #include "heddle/model/hf/gemma_config.h"
 
 namespace heddle {
+namespace gemma2 {
 namespace {
 
 Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -36,6 +37,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace gemma2
 
 const Family& gemma2_family() {
   static const Family family = {
@@ -45,7 +47,7 @@ const Family& gemma2_family() {
           "windows by layer_types, both softcaps or none, query_pre_attn_scalar, biases of attention, every "
           "rope_type",
       .refuses = "use_bidirectional_attention, rotary embeddings of a part of each head",
-      .define = define};
+      .define = gemma2::define};
   return family;
 }
 

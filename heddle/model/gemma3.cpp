@@ -6,6 +6,7 @@
 #include "heddle/model/hf/gemma_config.h"
 
 namespace heddle {
+namespace gemma3 {
 namespace {
 
 Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -38,6 +39,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace gemma3
 
 const Family& gemma3_family() {
   static const Family family = {
@@ -51,7 +53,7 @@ const Family& gemma3_family() {
           "attn_logit_softcapping, use_bidirectional_attention, rotary "
           "embeddings "
           "of a part of each head",
-      .define = define,
+      .define = gemma3::define,
       .inside = "gemma3"};
   return family;
 }

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/glm_config.h"
 
 namespace heddle {
+namespace glm4 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -27,6 +28,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace glm4
 
 const Family& glm4_family() {
   static const Family family = {.model_type = "glm4",
@@ -35,7 +37,7 @@ const Family& glm4_family() {
                                     "grouped heads, partial_rotary_factor, biases of queries, keys and "
                                     "values, every rope_type, tied embeddings",
                                 .refuses = "nothing that transformers runs",
-                                .define = define};
+                                .define = glm4::define};
   return family;
 }
 

@@ -5,6 +5,7 @@
 #include "heddle/model/hf/glm_config.h"
 
 namespace heddle {
+namespace glm4_moe {
 namespace {
 
 Tensor mlp(Builder& b, const Glm4MoeConfig& c, i32 l, Tensor h) {
@@ -43,6 +44,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace glm4_moe
 
 const Family& glm4_moe_family() {
   static const Family family = {.model_type = "glm4_moe",
@@ -51,7 +53,7 @@ const Family& glm4_moe_family() {
                                     "experts by sigmoid, bias and groups with shared ones, use_qk_norm, "
                                     "partial_rotary_factor, every rope_type, tied embeddings",
                                 .refuses = "layers that predict several tokens are not used",
-                                .define = define};
+                                .define = glm4_moe::define};
   return family;
 }
 

@@ -5,6 +5,7 @@
 #include "heddle/model/hf/gpt2_config.h"
 
 namespace heddle {
+namespace gpt2 {
 namespace {
 
 Rows rows(const std::string& name, i32 count) {
@@ -54,6 +55,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace gpt2
 
 const Family& gpt2_family() {
   static const Family family = {
@@ -61,7 +63,7 @@ const Family& gpt2_family() {
       .doc = "GPT-2",
       .supports = "scale_attn_weights, scale_attn_by_inverse_layer_idx, tied embeddings",
       .refuses = "cross attention, pruned heads",
-      .define = define,
+      .define = gpt2::define,
       .trunk = {"transformer.", "h."}};
   return family;
 }

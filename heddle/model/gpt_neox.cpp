@@ -6,6 +6,7 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
 namespace heddle {
+namespace gpt_neox {
 namespace {
 
 // The checkpoint stores query, key and value of one head after another.
@@ -49,6 +50,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace gpt_neox
 
 const Family& gpt_neox_family() {
   static const Family family = {
@@ -56,7 +58,7 @@ const Family& gpt_neox_family() {
       .doc = "GPT-NeoX, Pythia, Dolly",
       .supports = "rotary_pct, use_parallel_residual, attention_bias, every rope_type, tied embeddings",
       .refuses = "grouped heads",
-      .define = define,
+      .define = gpt_neox::define,
       .trunk = {"gpt_neox.", "layers."}};
   return family;
 }

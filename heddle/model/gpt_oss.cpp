@@ -4,6 +4,7 @@
 #include "heddle/model/hf/gpt_oss_config.h"
 
 namespace heddle {
+namespace gpt_oss {
 namespace {
 
 // The matrices of all experts. Files in MXFP4 store them by rows, others transposed.
@@ -52,6 +53,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace gpt_oss
 
 const Family& gpt_oss_family() {
   static const Family family = {
@@ -61,7 +63,7 @@ const Family& gpt_oss_family() {
           "experts in MXFP4 (expanded to bf16, exactly) or floats, windows by layer_types, swiglu_limit, "
           "grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head, other quantisations",
-      .define = define};
+      .define = gpt_oss::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/granite_config.h"
 
 namespace heddle {
+namespace granite {
 namespace {
 
 Tensor layer(Builder& b, const GraniteConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -30,6 +31,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace granite
 
 const Family& granite_family() {
   static const Family family = {.model_type = "granite",
@@ -38,7 +40,7 @@ const Family& granite_family() {
                                     "its four multipliers, grouped heads, biases of attention and MLP, every "
                                     "rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = granite::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/granite_config.h"
 
 namespace heddle {
+namespace granitemoe {
 namespace {
 
 Tensor layer(Builder& b, const GraniteMoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -35,6 +36,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace granitemoe
 
 const Family& granitemoe_family() {
   static const Family family = {.model_type = "granitemoe",
@@ -43,7 +45,7 @@ const Family& granitemoe_family() {
                                     "any number of experts, its four multipliers, grouped heads, biases of "
                                     "attention, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = granitemoe::define};
   return family;
 }
 

@@ -3,6 +3,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 
 namespace heddle {
+namespace hunyuan_dense {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -27,6 +28,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace hunyuan_dense
 
 const Family& hunyuan_dense_family() {
   static const Family family = {
@@ -34,7 +36,7 @@ const Family& hunyuan_dense_family() {
       .doc = "HunYuan, dense",
       .supports = "grouped heads, dynamic with alpha, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = hunyuan_dense::define};
   return family;
 }
 

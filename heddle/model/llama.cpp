@@ -4,6 +4,7 @@
 #include "heddle/model/hf/llama_config.h"
 
 namespace heddle {
+namespace llama {
 namespace {
 
 Tensor layer(Builder& b, const LlamaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -22,6 +23,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace llama
 
 const Family& llama_family() {
   static const Family family = {
@@ -29,7 +31,7 @@ const Family& llama_family() {
       .doc = "Llama 2 and 3",
       .supports = "grouped heads, biases of attention and MLP, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = llama::define};
   return family;
 }
 

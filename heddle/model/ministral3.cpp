@@ -4,6 +4,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 
 namespace heddle {
+namespace ministral3 {
 namespace {
 
 Tensor layer(Builder& b, const Ministral3Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -28,6 +29,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace ministral3
 
 const Family& ministral3_family() {
   static const Family family = {.model_type = "ministral3",
@@ -36,7 +38,7 @@ const Family& ministral3_family() {
                                     "the text model of a mistral3 with images, llama_4_scaling_beta, a "
                                     "sliding window or none, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define,
+                                .define = ministral3::define,
                                 .inside = "mistral3"};
   return family;
 }

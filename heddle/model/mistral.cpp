@@ -3,6 +3,7 @@
 #include "heddle/model/hf/mistral_config.h"
 
 namespace heddle {
+namespace mistral {
 namespace {
 
 Tensor layer(Builder& b, const MistralConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -20,6 +21,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace mistral
 
 const Family& mistral_family() {
   static const Family family = {.model_type = "mistral",
@@ -28,7 +30,7 @@ const Family& mistral_family() {
                                     "the text model of a mistral3 with images, grouped heads, a sliding "
                                     "window or none, every rope_type, tied embeddings",
                                 .refuses = "layer_types, rotary embeddings of a part of each head",
-                                .define = define,
+                                .define = mistral::define,
                                 .inside = "mistral3"};
   return family;
 }

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/mistral_config.h"
 
 namespace heddle {
+namespace mixtral {
 namespace {
 
 Tensor layer(Builder& b, const MixtralConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -24,6 +25,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace mixtral
 
 const Family& mixtral_family() {
   static const Family family = {
@@ -32,7 +34,7 @@ const Family& mixtral_family() {
       .supports =
           "any number of experts, grouped heads, a sliding window or none, every rope_type, tied embeddings",
       .refuses = "layer_types, rotary embeddings of a part of each head",
-      .define = define};
+      .define = mixtral::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/olmo_config.h"
 
 namespace heddle {
+namespace olmo {
 namespace {
 
 Tensor layer(Builder& b, const OlmoConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -26,6 +27,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace olmo
 
 const Family& olmo_family() {
   static const Family family = {
@@ -33,7 +35,7 @@ const Family& olmo_family() {
       .doc = "OLMo",
       .supports = "clip_qkv, grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = olmo::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/olmo_config.h"
 
 namespace heddle {
+namespace olmo2 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -25,6 +26,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace olmo2
 
 const Family& olmo2_family() {
   static const Family family = {
@@ -32,7 +34,7 @@ const Family& olmo2_family() {
       .doc = "OLMo 2",
       .supports = "grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = olmo2::define};
   return family;
 }
 

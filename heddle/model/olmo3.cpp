@@ -4,6 +4,7 @@
 #include "heddle/model/hf/olmo_config.h"
 
 namespace heddle {
+namespace olmo3 {
 namespace {
 
 Tensor layer(Builder& b, const Olmo3Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -27,6 +28,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace olmo3
 
 const Family& olmo3_family() {
   static const Family family = {.model_type = "olmo3",
@@ -35,7 +37,7 @@ const Family& olmo3_family() {
                                     "windows by layer_types, a rope for each kind of layer and of every "
                                     "rope_type, grouped heads, biases of attention, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = olmo3::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/olmo_config.h"
 
 namespace heddle {
+namespace olmoe {
 namespace {
 
 Tensor layer(Builder& b, const OlmoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -28,6 +29,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace olmoe
 
 const Family& olmoe_family() {
   static const Family family = {
@@ -37,7 +39,7 @@ const Family& olmoe_family() {
           "any number of experts, norm_topk_prob, clip_qkv, biases of attention, every rope_type, tied "
           "embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = olmoe::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
 namespace heddle {
+namespace phi {
 namespace {
 
 Tensor layer(Builder& b, const PhiConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -30,6 +31,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace phi
 
 const Family& phi_family() {
   static const Family family = {
@@ -37,7 +39,7 @@ const Family& phi_family() {
       .doc = "Phi 1, 1.5 and 2",
       .supports = "partial_rotary_factor, qk_layernorm, grouped heads, every rope_type, tied embeddings",
       .refuses = "nothing that transformers runs",
-      .define = define};
+      .define = phi::define};
   return family;
 }
 

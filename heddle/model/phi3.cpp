@@ -4,6 +4,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 
 namespace heddle {
+namespace phi3 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -25,6 +26,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace phi3
 
 const Family& phi3_family() {
   static const Family family = {
@@ -34,7 +36,7 @@ const Family& phi3_family() {
           "grouped heads, partial_rotary_factor, a sliding window or none, longrope (also as su or yarn) "
           "with the factors of the context that is asked for, tied embeddings",
       .refuses = "nothing that transformers runs",
-      .define = define};
+      .define = phi3::define};
   return family;
 }
 

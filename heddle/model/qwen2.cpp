@@ -4,6 +4,7 @@
 #include "heddle/model/hf/qwen_config.h"
 
 namespace heddle {
+namespace qwen2 {
 namespace {
 
 Tensor layer(Builder& b, const QwenConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -22,6 +23,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace qwen2
 
 const Family& qwen2_family() {
   static const Family family = {
@@ -31,7 +33,7 @@ const Family& qwen2_family() {
           "grouped heads, sliding windows by max_window_layers or layer_types, every rope_type, tied "
           "embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = qwen2::define};
   return family;
 }
 

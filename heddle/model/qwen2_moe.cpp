@@ -5,6 +5,7 @@
 #include "heddle/model/hf/qwen_config.h"
 
 namespace heddle {
+namespace qwen2_moe {
 namespace {
 
 Tensor shared_expert(Builder& b, const QwenMoeConfig& c, const std::string& at, Tensor h) {
@@ -37,6 +38,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace qwen2_moe
 
 const Family& qwen2_moe_family() {
   static const Family family = {
@@ -46,7 +48,7 @@ const Family& qwen2_moe_family() {
           "any number of experts, layers without (mlp_only_layers, decoder_sparse_step), qkv_bias, sliding "
           "windows by max_window_layers or layer_types, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = qwen2_moe::define};
   return family;
 }
 

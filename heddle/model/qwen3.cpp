@@ -3,6 +3,7 @@
 #include "heddle/model/hf/qwen_config.h"
 
 namespace heddle {
+namespace qwen3 {
 namespace {
 
 Tensor layer(Builder& b, const QwenConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -23,6 +24,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace qwen3
 
 const Family& qwen3_family() {
   static const Family family = {
@@ -32,7 +34,7 @@ const Family& qwen3_family() {
           "grouped heads, biases of attention, sliding windows by max_window_layers or layer_types, every "
           "rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head, mixtures of experts (model_type qwen3_moe)",
-      .define = define};
+      .define = qwen3::define};
   return family;
 }
 

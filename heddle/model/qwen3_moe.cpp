@@ -5,6 +5,7 @@
 #include "heddle/model/hf/qwen_config.h"
 
 namespace heddle {
+namespace qwen3_moe {
 namespace {
 
 Tensor mlp(Builder& b, const QwenMoeConfig& c, const std::string& at, bool sparse, Tensor h) {
@@ -32,6 +33,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace qwen3_moe
 
 const Family& qwen3_moe_family() {
   static const Family family = {.model_type = "qwen3_moe",
@@ -41,7 +43,7 @@ const Family& qwen3_moe_family() {
                                     "decoder_sparse_step), grouped heads, biases "
                                     "of attention, a sliding window, every rope_type, tied embeddings",
                                 .refuses = "layer_types, rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = qwen3_moe::define};
   return family;
 }
 

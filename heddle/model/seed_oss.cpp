@@ -3,6 +3,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 
 namespace heddle {
+namespace seed_oss {
 namespace {
 
 Tensor layer(Builder& b, const SeedOssConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -21,6 +22,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace seed_oss
 
 const Family& seed_oss_family() {
   static const Family family = {.model_type = "seed_oss",
@@ -29,7 +31,7 @@ const Family& seed_oss_family() {
                                     "grouped heads, biases of attention (attention_bias, attention_out_bias) "
                                     "and MLP, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = seed_oss::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 
 namespace heddle {
+namespace smollm3 {
 namespace {
 
 Tensor layer(Builder& b, const Smollm3Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -23,6 +24,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace smollm3
 
 const Family& smollm3_family() {
   static const Family family = {.model_type = "smollm3",
@@ -31,7 +33,7 @@ const Family& smollm3_family() {
                                     "no_rope_layers, no_rope_layer_interval, sliding windows, biases of "
                                     "attention and MLP, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = smollm3::define};
   return family;
 }
 

@@ -4,6 +4,7 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
 namespace heddle {
+namespace stablelm {
 namespace {
 
 // Each head has norm weights of its own, stored one by one.
@@ -36,6 +37,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace stablelm
 
 const Family& stablelm_family() {
   static const Family family = {.model_type = "stablelm",
@@ -44,7 +46,7 @@ const Family& stablelm_family() {
                                     "partial_rotary_factor, use_qkv_bias, qk_layernorm, "
                                     "use_parallel_residual, grouped heads, every rope_type, tied embeddings",
                                 .refuses = "nothing that transformers runs",
-                                .define = define};
+                                .define = stablelm::define};
   return family;
 }
 

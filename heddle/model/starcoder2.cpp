@@ -3,6 +3,7 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
 namespace heddle {
+namespace starcoder2 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -25,6 +26,7 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
+}  // namespace starcoder2
 
 const Family& starcoder2_family() {
   static const Family family = {
@@ -32,7 +34,7 @@ const Family& starcoder2_family() {
       .doc = "StarCoder 2",
       .supports = "a sliding window or none, use_bias, grouped heads, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = starcoder2::define};
   return family;
 }
 
