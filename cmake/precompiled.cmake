@@ -1,5 +1,5 @@
 # heddle_precompile(TARGET KIND): TARGET reads cmake/precompiled.h, or for tests precompiled_test.h, as the compiler has
-# stored it. KIND is `program` or `test`, whose targets have the same compiler options, or `own` if TARGET has options
+# stored it. KIND is `program`, `cold` or `test`, whose targets have the same compiler options, or `own` if TARGET has options
 # of its own.
 option(HEDDLE_PRECOMPILED "Compile common headers once; without it, a missing #include is an error" ON)
 
@@ -11,6 +11,9 @@ function(heddle_precompile target kind)
     target_precompile_headers(${target} PRIVATE <cmake/precompiled.h>)
     return()
   endif()
+  if(kind STREQUAL "cold" AND NOT HEDDLE_SANITIZE)  # then its options are the program's
+    set(kind program)
+  endif()
   set(from heddle_precompiled_${kind})
   if(NOT TARGET ${from})
     set(source ${CMAKE_BINARY_DIR}/generated/${from}.cpp)
@@ -19,6 +22,9 @@ function(heddle_precompile target kind)
     target_link_libraries(${from} PRIVATE heddle_flags)
     if(TARGET vendored_fmt)  # whose headers no folder of the system has
       target_link_libraries(${from} PRIVATE vendored_fmt)
+    endif()
+    if(kind STREQUAL "cold")
+      target_link_libraries(${from} PRIVATE heddle_cold_options)
     endif()
     if(kind STREQUAL "test")
       target_link_libraries(${from} PRIVATE GTest::gtest heddle_test_options)

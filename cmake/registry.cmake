@@ -16,6 +16,12 @@ if(HEDDLE_SANITIZE MATCHES undefined)
   target_compile_options(heddle_test_options INTERFACE -fno-sanitize=undefined -fno-sanitize=fuzzer-no-link)
 endif()
 
+# What takes little of the time of tests, so that the compiler optimises nothing in it in a build with sanitizers.
+add_library(heddle_cold_options INTERFACE)
+if(HEDDLE_SANITIZE)
+  target_compile_options(heddle_cold_options INTERFACE $<BUILD_INTERFACE:-O0>)
+endif()
+
 # heddle_test(PROGRAM NAME LIBRARY sources): a GoogleTest program and the test of CTest that runs it; none without
 # sources.
 function(heddle_test program name library sources)
@@ -43,11 +49,14 @@ endfunction()
 # heddle_layer(NAME deps...): makes a library of the sources below heddle/NAME, and its tests. Every
 # *_test.cpp of the folder goes into one GoogleTest program test_NAME, and every *_gpu_test.cpp into one
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
-# inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that the library has
-# compiler options or precompiled headers of its own, ALIKE that its files name the same things, so that only files of one
-# entry are compiled together (HEDDLE_UNITY), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer
-# leaves them out, and inputs of fuzzers too.
+# inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. Options:
+#   OWN_OPTIONS  the library has compiler options or precompiled headers of its own
+#   ALIKE        its files name the same things, so that only files of one entry are compiled together (HEDDLE_UNITY)
+#   COLD         it takes little of the time of tests
+#   THREADED     only these of its tests start threads: a build with ThreadSanitizer leaves out the others. It leaves out
+#                inputs of fuzzers, too.
 function(heddle_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 layer "OWN_OPTIONS;ALIKE;COLD" "" "THREADED")
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
@@ -64,25 +73,23 @@ function(heddle_layer name)
   endif()
   add_library(${target} STATIC ${sources})
   set(precompiled program)
-  if("OWN_OPTIONS" IN_LIST ARGN)
-    list(REMOVE_ITEM ARGN OWN_OPTIONS)
+  set(cold)
+  if(layer_OWN_OPTIONS)
     set(precompiled own)
+  elseif(layer_COLD)
+    set(precompiled cold)
+    set(cold $<BUILD_INTERFACE:heddle_cold_options>)
   endif()
-  set(threads ON)
-  if("ONE_THREAD" IN_LIST ARGN)
-    list(REMOVE_ITEM ARGN ONE_THREAD)
-    set(threads OFF)
+  if(layer_ALIKE)
+    heddle_unite(${target} ALIKE)
+  else()
+    heddle_unite(${target})
   endif()
-  set(alike)
-  if("ALIKE" IN_LIST ARGN)
-    list(REMOVE_ITEM ARGN ALIKE)
-    set(alike ALIKE)
-  endif()
-  heddle_unite(${target} ${alike})
-  target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
+  target_link_libraries(${target} PUBLIC heddle_flags ${layer_UNPARSED_ARGUMENTS} PRIVATE ${cold})
   heddle_precompile(${target} ${precompiled})
-  if(HEDDLE_SANITIZE STREQUAL "thread" AND NOT threads)
-    return()
+  if(HEDDLE_SANITIZE STREQUAL "thread" AND DEFINED layer_THREADED)
+    list(JOIN layer_THREADED "|" threaded)
+    list(FILTER tests INCLUDE REGEX "/(${threaded})\\.cpp$")
   endif()
   string(REPLACE "/" "_" program test_${name})
   heddle_test(${program} ${name} ${target} "${tests}")
@@ -201,9 +208,10 @@ function(heddle_list folder pattern out)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
-# heddle_registry(TARGET FOLDER PATTERN TYPE SUFFIX FUNCTION HEADER [BODIES]): writes `std::span<const TYPE* const>
-# FUNCTION()`, which HEADER declares, with one `const TYPE& <name>_SUFFIX()` for each name that heddle_list finds, and
-# links it into TARGET.
+# heddle_registry(TARGET FOLDER PATTERN TYPE SUFFIX FUNCTION HEADER [BODIES] [NAMESPACES]): writes
+# `std::span<const TYPE* const> FUNCTION()`, which HEADER declares, with one `const TYPE& <name>_SUFFIX()` for each name that
+# heddle_list finds, and links it into TARGET. Entries are alike, and name the same things. Unless each has a namespace of its
+# own, none is compiled together with others (HEDDLE_UNITY).
 function(heddle_registry target folder pattern type suffix function header)
   heddle_list(${folder} ${pattern} names ${ARGN})
   set(declarations)
@@ -211,8 +219,9 @@ function(heddle_registry target folder pattern type suffix function header)
   foreach(name ${names})
     string(APPEND declarations "const ${type}& ${name}_${suffix}();\n")
     string(APPEND entries "&${name}_${suffix}(), ")
-    # Entries are alike, and name the same things: none is compiled together with others (HEDDLE_UNITY).
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/${names_${name}}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    if(NOT "NAMESPACES" IN_LIST ARGN)
+      set_source_files_properties(${PROJECT_SOURCE_DIR}/${names_${name}}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
   endforeach()
   set(file ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
   file(CONFIGURE OUTPUT ${file} CONTENT

@@ -26,7 +26,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kMostOnGpu = 100;  // cases of an op where the scale is small: each compiles a kernel
+constexpr size_t kMostOnGpu = 60;  // cases of an op where the scale is small: each compiles a kernel
 
 struct Run {
   const OpSpec* op;

@@ -62,7 +62,7 @@ endfunction()
 get_property(python_tests GLOBAL PROPERTY HEDDLE_PYTHON_GPU_TESTS)
 if(python_tests)
   add_test(NAME emulated_gpu/python COMMAND ${python_tests})
-  set_tests_properties(emulated_gpu/python PROPERTIES ENVIRONMENT
+  set_tests_properties(emulated_gpu/python PROPERTIES COST 90 ENVIRONMENT
     "PYTHONPATH=${CMAKE_BINARY_DIR}/python;LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
 endif()
 # Bodies are the same in each frame, and op_call_test runs those that need no step record. These are the others, and some
