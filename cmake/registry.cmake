@@ -51,12 +51,11 @@ endfunction()
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
 # inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. Options:
 #   OWN_OPTIONS  the library has compiler options or precompiled headers of its own
-#   ALIKE        its files name the same things, so that only files of one entry are compiled together (HEDDLE_UNITY)
 #   COLD         it takes little of the time of tests
 #   THREADED     only these of its tests start threads: a build with ThreadSanitizer leaves out the others. It leaves out
 #                inputs of fuzzers, too.
 function(heddle_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "OWN_OPTIONS;ALIKE;COLD" "" "THREADED")
+  cmake_parse_arguments(PARSE_ARGV 1 layer "OWN_OPTIONS;COLD" "" "THREADED")
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
@@ -80,11 +79,7 @@ function(heddle_layer name)
     set(precompiled cold)
     set(cold $<BUILD_INTERFACE:heddle_cold_options>)
   endif()
-  if(layer_ALIKE)
-    heddle_unite(${target} ALIKE)
-  else()
-    heddle_unite(${target})
-  endif()
+  heddle_unite(${target})
   target_link_libraries(${target} PUBLIC heddle_flags ${layer_UNPARSED_ARGUMENTS} PRIVATE ${cold})
   heddle_precompile(${target} ${precompiled})
   if(HEDDLE_SANITIZE STREQUAL "thread" AND DEFINED layer_THREADED)
@@ -208,20 +203,16 @@ function(heddle_list folder pattern out)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
-# heddle_registry(TARGET FOLDER PATTERN TYPE SUFFIX FUNCTION HEADER [BODIES] [NAMESPACES]): writes
-# `std::span<const TYPE* const> FUNCTION()`, which HEADER declares, with one `const TYPE& <name>_SUFFIX()` for each name that
-# heddle_list finds, and links it into TARGET. Entries are alike, and name the same things. Unless each has a namespace of its
-# own, none is compiled together with others (HEDDLE_UNITY).
-function(heddle_registry target folder pattern type suffix function header)
+# heddle_registry(TARGET FOLDER PATTERN TYPE ENTRY FUNCTION HEADER [BODIES]): writes
+# `std::span<const TYPE* const> FUNCTION()`, which HEADER declares, with one `const TYPE& <name>::ENTRY()` for each name that
+# heddle_list finds, and links it into TARGET. Entries are alike, and name the same things in namespaces of their own.
+function(heddle_registry target folder pattern type entry function header)
   heddle_list(${folder} ${pattern} names ${ARGN})
   set(declarations)
   set(entries)
   foreach(name ${names})
-    string(APPEND declarations "const ${type}& ${name}_${suffix}();\n")
-    string(APPEND entries "&${name}_${suffix}(), ")
-    if(NOT "NAMESPACES" IN_LIST ARGN)
-      set_source_files_properties(${PROJECT_SOURCE_DIR}/${names_${name}}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
+    string(APPEND declarations "namespace ${name} {\nconst ${type}& ${entry}();\n}\n")
+    string(APPEND entries "&${name}::${entry}(), ")
   endforeach()
   set(file ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
   file(CONFIGURE OUTPUT ${file} CONTENT

@@ -150,7 +150,7 @@ struct DeviceKind {
 
 class OpCaller;  // ir/op_call.h
 
-// A backend is a folder of heddle/backend with a function `const Backend& x_backend()`.
+// A backend is a folder of heddle/backend with a function `const Backend& x::backend()`.
 struct Backend {
   const char* name = "";
   std::vector<ExecutorSpec> executors;

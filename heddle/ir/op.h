@@ -1,9 +1,9 @@
 // The op contract: a tile operation is declared once, in the folder of its family, and everything else
 // derives from that declaration. An op is
 //   x.h          its arguments: a plain struct with one `visit` (read by host and device)
-//   x.cpp        `const OpSpec& x_op()`: shape rule, tiling, cost, fp64 reference, traits
+//   x.cpp        `const OpSpec& x::op()`: shape rule, tiling, cost, fp64 reference, traits
 //   x.cuh        its tile body: `struct Body` with stream and run, and what it is as a part of a chain
-//   x_cases.cpp  `std::vector<Case> x_cases()`: shapes x dtypes x bounds
+//   x_cases.cpp  `std::vector<Case> x::cases()`: shapes x dtypes x bounds
 // The folder is the registration: nothing else names the op. An op may also be made at run time: its fields are listed
 // (ir/field.h), its functions carry what they need, and it is added to the registry (ir/registry.h). Goals: values and
 // functions, no class hierarchy, no static initialisers, no global enum. Non-goals: layouts that are not

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
-namespace heddle {
-namespace cohere {
+namespace heddle::cohere {
 namespace {
 
 Tensor layer(Builder& b, const CohereConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -29,17 +28,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace cohere
 
-const Family& cohere_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "cohere",
       .doc = "Command R and R+ (Cohere)",
       .supports =
           "logit_scale, use_qk_norm, grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = cohere::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::cohere

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
-namespace heddle {
-namespace cohere2 {
+namespace heddle::cohere2 {
 namespace {
 
 Tensor layer(Builder& b, const CohereConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -28,17 +27,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace cohere2
 
-const Family& cohere2_family() {
+const Family& family() {
   static const Family family = {.model_type = "cohere2",
                                 .doc = "Command R7B and A (Cohere 2)",
                                 .supports =
                                     "logit_scale, windows by layer_types or sliding_window_pattern, grouped "
                                     "heads, biases of attention, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = cohere2::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::cohere2

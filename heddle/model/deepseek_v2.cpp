@@ -1,9 +1,9 @@
 // DeepSeek V2 (DeepSeek-AI, 2024: "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model").
 #include "heddle/model/build/deepseek.h"
 
-namespace heddle {
+namespace heddle::deepseek_v2 {
 
-const Family& deepseek_v2_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "deepseek_v2",
       .doc = "DeepSeek V2",
@@ -17,4 +17,4 @@ const Family& deepseek_v2_family() {
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::deepseek_v2

@@ -1,9 +1,9 @@
 // DeepSeek V3 (DeepSeek-AI, 2024: "DeepSeek-V3 Technical Report"): the attention of V2, experts chosen by sigmoid, bias and group.
 #include "heddle/model/build/deepseek.h"
 
-namespace heddle {
+namespace heddle::deepseek_v3 {
 
-const Family& deepseek_v3_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "deepseek_v3",
       .doc = "DeepSeek V3, and Kimi K2",
@@ -19,4 +19,4 @@ const Family& deepseek_v3_family() {
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::deepseek_v3

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/llama_kin_config.h"
 
-namespace heddle {
-namespace exaone4 {
+namespace heddle::exaone4 {
 namespace {
 
 Tensor layer(Builder& b, const Exaone4Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -27,17 +26,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace exaone4
 
-const Family& exaone4_family() {
+const Family& family() {
   static const Family family = {.model_type = "exaone4",
                                 .doc = "EXAONE 4",
                                 .supports =
                                     "windows by layer_types or a number as sliding_window_pattern, or none, "
                                     "grouped heads, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = exaone4::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::exaone4

@@ -7,8 +7,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
-namespace heddle {
-namespace falcon {
+namespace heddle::falcon {
 namespace {
 
 // The checkpoint stores the queries of a group of heads, then its key and its value, group after group.
@@ -58,18 +57,17 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace falcon
 
-const Family& falcon_family() {
+const Family& family() {
   static const Family family = {.model_type = "falcon",
                                 .doc = "Falcon",
                                 .supports =
                                     "both architectures, multi_query, grouped heads, parallel_attn, one or "
                                     "two norms, biases, alibi, every rope_type, tied embeddings",
                                 .refuses = "nothing that transformers runs",
-                                .define = falcon::define,
+                                .define = define,
                                 .trunk = {"transformer.", "h."}};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::falcon

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/gemma_config.h"
 
-namespace heddle {
-namespace gemma {
+namespace heddle::gemma {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -25,16 +24,15 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace gemma
 
-const Family& gemma_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "gemma",
       .doc = "Gemma",
       .supports = "biases of attention, every rope_type, tied embeddings",
       .refuses = "use_bidirectional_attention, rotary embeddings of a part of each head",
-      .define = gemma::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gemma

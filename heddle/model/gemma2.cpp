@@ -5,8 +5,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/gemma_config.h"
 
-namespace heddle {
-namespace gemma2 {
+namespace heddle::gemma2 {
 namespace {
 
 Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -37,9 +36,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace gemma2
 
-const Family& gemma2_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "gemma2",
       .doc = "Gemma 2",
@@ -47,8 +45,8 @@ const Family& gemma2_family() {
           "windows by layer_types, both softcaps or none, query_pre_attn_scalar, biases of attention, every "
           "rope_type",
       .refuses = "use_bidirectional_attention, rotary embeddings of a part of each head",
-      .define = gemma2::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gemma2

@@ -5,8 +5,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/gemma_config.h"
 
-namespace heddle {
-namespace gemma3 {
+namespace heddle::gemma3 {
 namespace {
 
 Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -39,9 +38,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace gemma3
 
-const Family& gemma3_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "gemma3_text",
       .doc = "Gemma 3, text",
@@ -53,9 +51,9 @@ const Family& gemma3_family() {
           "attn_logit_softcapping, use_bidirectional_attention, rotary "
           "embeddings "
           "of a part of each head",
-      .define = gemma3::define,
+      .define = define,
       .inside = "gemma3"};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gemma3

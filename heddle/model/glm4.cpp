@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/glm_config.h"
 
-namespace heddle {
-namespace glm4 {
+namespace heddle::glm4 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -28,17 +27,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace glm4
 
-const Family& glm4_family() {
+const Family& family() {
   static const Family family = {.model_type = "glm4",
                                 .doc = "GLM-4 (0414)",
                                 .supports =
                                     "grouped heads, partial_rotary_factor, biases of queries, keys and "
                                     "values, every rope_type, tied embeddings",
                                 .refuses = "nothing that transformers runs",
-                                .define = glm4::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::glm4

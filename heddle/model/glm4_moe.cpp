@@ -4,8 +4,7 @@
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/glm_config.h"
 
-namespace heddle {
-namespace glm4_moe {
+namespace heddle::glm4_moe {
 namespace {
 
 Tensor mlp(Builder& b, const Glm4MoeConfig& c, i32 l, Tensor h) {
@@ -44,17 +43,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace glm4_moe
 
-const Family& glm4_moe_family() {
+const Family& family() {
   static const Family family = {.model_type = "glm4_moe",
                                 .doc = "GLM-4.5 and 4.6, mixtures of experts",
                                 .supports =
                                     "experts by sigmoid, bias and groups with shared ones, use_qk_norm, "
                                     "partial_rotary_factor, every rope_type, tied embeddings",
                                 .refuses = "layers that predict several tokens are not used",
-                                .define = glm4_moe::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::glm4_moe

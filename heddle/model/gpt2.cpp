@@ -4,8 +4,7 @@
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/gpt2_config.h"
 
-namespace heddle {
-namespace gpt2 {
+namespace heddle::gpt2 {
 namespace {
 
 Rows rows(const std::string& name, i32 count) {
@@ -55,17 +54,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace gpt2
 
-const Family& gpt2_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "gpt2",
       .doc = "GPT-2",
       .supports = "scale_attn_weights, scale_attn_by_inverse_layer_idx, tied embeddings",
       .refuses = "cross attention, pruned heads",
-      .define = gpt2::define,
+      .define = define,
       .trunk = {"transformer.", "h."}};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gpt2

@@ -5,8 +5,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
-namespace heddle {
-namespace gpt_neox {
+namespace heddle::gpt_neox {
 namespace {
 
 // The checkpoint stores query, key and value of one head after another.
@@ -50,17 +49,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace gpt_neox
 
-const Family& gpt_neox_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "gpt_neox",
       .doc = "GPT-NeoX, Pythia, Dolly",
       .supports = "rotary_pct, use_parallel_residual, attention_bias, every rope_type, tied embeddings",
       .refuses = "grouped heads",
-      .define = gpt_neox::define,
+      .define = define,
       .trunk = {"gpt_neox.", "layers."}};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gpt_neox

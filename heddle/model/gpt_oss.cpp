@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/gpt_oss_config.h"
 
-namespace heddle {
-namespace gpt_oss {
+namespace heddle::gpt_oss {
 namespace {
 
 // The matrices of all experts. Files in MXFP4 store them by rows, others transposed.
@@ -53,9 +52,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace gpt_oss
 
-const Family& gpt_oss_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "gpt_oss",
       .doc = "gpt-oss, mixtures of experts",
@@ -63,8 +61,8 @@ const Family& gpt_oss_family() {
           "experts in MXFP4 (expanded to bf16, exactly) or floats, windows by layer_types, swiglu_limit, "
           "grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head, other quantisations",
-      .define = gpt_oss::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gpt_oss

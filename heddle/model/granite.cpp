@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/granite_config.h"
 
-namespace heddle {
-namespace granite {
+namespace heddle::granite {
 namespace {
 
 Tensor layer(Builder& b, const GraniteConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -31,17 +30,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace granite
 
-const Family& granite_family() {
+const Family& family() {
   static const Family family = {.model_type = "granite",
                                 .doc = "Granite 3",
                                 .supports =
                                     "its four multipliers, grouped heads, biases of attention and MLP, every "
                                     "rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = granite::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::granite

@@ -3,8 +3,7 @@
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/granite_config.h"
 
-namespace heddle {
-namespace granitemoe {
+namespace heddle::granitemoe {
 namespace {
 
 Tensor layer(Builder& b, const GraniteMoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -36,17 +35,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace granitemoe
 
-const Family& granitemoe_family() {
+const Family& family() {
   static const Family family = {.model_type = "granitemoe",
                                 .doc = "Granite 3, mixtures of experts",
                                 .supports =
                                     "any number of experts, its four multipliers, grouped heads, biases of "
                                     "attention, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = granitemoe::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::granitemoe

@@ -2,8 +2,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/llama_kin_config.h"
 
-namespace heddle {
-namespace hunyuan_dense {
+namespace heddle::hunyuan_dense {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -28,16 +27,15 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace hunyuan_dense
 
-const Family& hunyuan_dense_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "hunyuan_v1_dense",
       .doc = "HunYuan, dense",
       .supports = "grouped heads, dynamic with alpha, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = hunyuan_dense::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::hunyuan_dense

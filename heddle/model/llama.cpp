@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/llama_config.h"
 
-namespace heddle {
-namespace llama {
+namespace heddle::llama {
 namespace {
 
 Tensor layer(Builder& b, const LlamaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -23,16 +22,15 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace llama
 
-const Family& llama_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "llama",
       .doc = "Llama 2 and 3",
       .supports = "grouped heads, biases of attention and MLP, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = llama::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::llama

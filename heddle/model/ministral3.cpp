@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/llama_kin_config.h"
 
-namespace heddle {
-namespace ministral3 {
+namespace heddle::ministral3 {
 namespace {
 
 Tensor layer(Builder& b, const Ministral3Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -29,18 +28,17 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace ministral3
 
-const Family& ministral3_family() {
+const Family& family() {
   static const Family family = {.model_type = "ministral3",
                                 .doc = "Ministral 3",
                                 .supports =
                                     "the text model of a mistral3 with images, llama_4_scaling_beta, a "
                                     "sliding window or none, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = ministral3::define,
+                                .define = define,
                                 .inside = "mistral3"};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::ministral3

@@ -2,8 +2,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/mistral_config.h"
 
-namespace heddle {
-namespace mistral {
+namespace heddle::mistral {
 namespace {
 
 Tensor layer(Builder& b, const MistralConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -21,18 +20,17 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace mistral
 
-const Family& mistral_family() {
+const Family& family() {
   static const Family family = {.model_type = "mistral",
                                 .doc = "Mistral",
                                 .supports =
                                     "the text model of a mistral3 with images, grouped heads, a sliding "
                                     "window or none, every rope_type, tied embeddings",
                                 .refuses = "layer_types, rotary embeddings of a part of each head",
-                                .define = mistral::define,
+                                .define = define,
                                 .inside = "mistral3"};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::mistral

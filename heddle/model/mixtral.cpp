@@ -3,8 +3,7 @@
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/mistral_config.h"
 
-namespace heddle {
-namespace mixtral {
+namespace heddle::mixtral {
 namespace {
 
 Tensor layer(Builder& b, const MixtralConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -25,17 +24,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace mixtral
 
-const Family& mixtral_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "mixtral",
       .doc = "Mixtral, mixtures of experts",
       .supports =
           "any number of experts, grouped heads, a sliding window or none, every rope_type, tied embeddings",
       .refuses = "layer_types, rotary embeddings of a part of each head",
-      .define = mixtral::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::mixtral

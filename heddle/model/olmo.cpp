@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/olmo_config.h"
 
-namespace heddle {
-namespace olmo {
+namespace heddle::olmo {
 namespace {
 
 Tensor layer(Builder& b, const OlmoConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -27,16 +26,15 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace olmo
 
-const Family& olmo_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "olmo",
       .doc = "OLMo",
       .supports = "clip_qkv, grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = olmo::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::olmo

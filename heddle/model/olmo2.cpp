@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/olmo_config.h"
 
-namespace heddle {
-namespace olmo2 {
+namespace heddle::olmo2 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -26,16 +25,15 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace olmo2
 
-const Family& olmo2_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "olmo2",
       .doc = "OLMo 2",
       .supports = "grouped heads, biases of attention, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = olmo2::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::olmo2

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/olmo_config.h"
 
-namespace heddle {
-namespace olmo3 {
+namespace heddle::olmo3 {
 namespace {
 
 Tensor layer(Builder& b, const Olmo3Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -28,17 +27,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace olmo3
 
-const Family& olmo3_family() {
+const Family& family() {
   static const Family family = {.model_type = "olmo3",
                                 .doc = "OLMo 3",
                                 .supports =
                                     "windows by layer_types, a rope for each kind of layer and of every "
                                     "rope_type, grouped heads, biases of attention, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = olmo3::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::olmo3

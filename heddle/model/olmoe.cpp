@@ -3,8 +3,7 @@
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/olmo_config.h"
 
-namespace heddle {
-namespace olmoe {
+namespace heddle::olmoe {
 namespace {
 
 Tensor layer(Builder& b, const OlmoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -29,9 +28,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace olmoe
 
-const Family& olmoe_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "olmoe",
       .doc = "OLMoE, mixtures of experts",
@@ -39,8 +37,8 @@ const Family& olmoe_family() {
           "any number of experts, norm_topk_prob, clip_qkv, biases of attention, every rope_type, tied "
           "embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = olmoe::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::olmoe

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
-namespace heddle {
-namespace phi {
+namespace heddle::phi {
 namespace {
 
 Tensor layer(Builder& b, const PhiConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -31,16 +30,15 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace phi
 
-const Family& phi_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "phi",
       .doc = "Phi 1, 1.5 and 2",
       .supports = "partial_rotary_factor, qk_layernorm, grouped heads, every rope_type, tied embeddings",
       .refuses = "nothing that transformers runs",
-      .define = phi::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::phi

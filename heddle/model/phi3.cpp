@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/llama_kin_config.h"
 
-namespace heddle {
-namespace phi3 {
+namespace heddle::phi3 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -26,9 +25,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace phi3
 
-const Family& phi3_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "phi3",
       .doc = "Phi 3, 3.5 and 4",
@@ -36,8 +34,8 @@ const Family& phi3_family() {
           "grouped heads, partial_rotary_factor, a sliding window or none, longrope (also as su or yarn) "
           "with the factors of the context that is asked for, tied embeddings",
       .refuses = "nothing that transformers runs",
-      .define = phi3::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::phi3

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/qwen_config.h"
 
-namespace heddle {
-namespace qwen2 {
+namespace heddle::qwen2 {
 namespace {
 
 Tensor layer(Builder& b, const QwenConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -23,9 +22,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace qwen2
 
-const Family& qwen2_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "qwen2",
       .doc = "Qwen 2 and 2.5",
@@ -33,8 +31,8 @@ const Family& qwen2_family() {
           "grouped heads, sliding windows by max_window_layers or layer_types, every rope_type, tied "
           "embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = qwen2::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::qwen2

@@ -4,8 +4,7 @@
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/qwen_config.h"
 
-namespace heddle {
-namespace qwen2_moe {
+namespace heddle::qwen2_moe {
 namespace {
 
 Tensor shared_expert(Builder& b, const QwenMoeConfig& c, const std::string& at, Tensor h) {
@@ -38,9 +37,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace qwen2_moe
 
-const Family& qwen2_moe_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "qwen2_moe",
       .doc = "Qwen 1.5 and 2, mixtures of experts",
@@ -48,8 +46,8 @@ const Family& qwen2_moe_family() {
           "any number of experts, layers without (mlp_only_layers, decoder_sparse_step), qkv_bias, sliding "
           "windows by max_window_layers or layer_types, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = qwen2_moe::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::qwen2_moe

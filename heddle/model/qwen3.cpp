@@ -2,8 +2,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/qwen_config.h"
 
-namespace heddle {
-namespace qwen3 {
+namespace heddle::qwen3 {
 namespace {
 
 Tensor layer(Builder& b, const QwenConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -24,9 +23,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace qwen3
 
-const Family& qwen3_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "qwen3",
       .doc = "Qwen 3, dense",
@@ -34,8 +32,8 @@ const Family& qwen3_family() {
           "grouped heads, biases of attention, sliding windows by max_window_layers or layer_types, every "
           "rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head, mixtures of experts (model_type qwen3_moe)",
-      .define = qwen3::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::qwen3

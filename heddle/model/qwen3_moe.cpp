@@ -4,8 +4,7 @@
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/qwen_config.h"
 
-namespace heddle {
-namespace qwen3_moe {
+namespace heddle::qwen3_moe {
 namespace {
 
 Tensor mlp(Builder& b, const QwenMoeConfig& c, const std::string& at, bool sparse, Tensor h) {
@@ -33,9 +32,8 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace qwen3_moe
 
-const Family& qwen3_moe_family() {
+const Family& family() {
   static const Family family = {.model_type = "qwen3_moe",
                                 .doc = "Qwen 3, mixtures of experts",
                                 .supports =
@@ -43,8 +41,8 @@ const Family& qwen3_moe_family() {
                                     "decoder_sparse_step), grouped heads, biases "
                                     "of attention, a sliding window, every rope_type, tied embeddings",
                                 .refuses = "layer_types, rotary embeddings of a part of each head",
-                                .define = qwen3_moe::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::qwen3_moe

@@ -2,8 +2,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/llama_kin_config.h"
 
-namespace heddle {
-namespace seed_oss {
+namespace heddle::seed_oss {
 namespace {
 
 Tensor layer(Builder& b, const SeedOssConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -22,17 +21,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace seed_oss
 
-const Family& seed_oss_family() {
+const Family& family() {
   static const Family family = {.model_type = "seed_oss",
                                 .doc = "Seed-OSS",
                                 .supports =
                                     "grouped heads, biases of attention (attention_bias, attention_out_bias) "
                                     "and MLP, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = seed_oss::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::seed_oss

@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/llama_kin_config.h"
 
-namespace heddle {
-namespace smollm3 {
+namespace heddle::smollm3 {
 namespace {
 
 Tensor layer(Builder& b, const Smollm3Config& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -24,17 +23,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace smollm3
 
-const Family& smollm3_family() {
+const Family& family() {
   static const Family family = {.model_type = "smollm3",
                                 .doc = "SmolLM3",
                                 .supports =
                                     "no_rope_layers, no_rope_layer_interval, sliding windows, biases of "
                                     "attention and MLP, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
-                                .define = smollm3::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::smollm3

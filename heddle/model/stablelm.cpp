@@ -3,8 +3,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
-namespace heddle {
-namespace stablelm {
+namespace heddle::stablelm {
 namespace {
 
 // Each head has norm weights of its own, stored one by one.
@@ -37,17 +36,16 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace stablelm
 
-const Family& stablelm_family() {
+const Family& family() {
   static const Family family = {.model_type = "stablelm",
                                 .doc = "StableLM, StableLM 2",
                                 .supports =
                                     "partial_rotary_factor, use_qkv_bias, qk_layernorm, "
                                     "use_parallel_residual, grouped heads, every rope_type, tied embeddings",
                                 .refuses = "nothing that transformers runs",
-                                .define = stablelm::define};
+                                .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::stablelm

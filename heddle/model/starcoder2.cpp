@@ -2,8 +2,7 @@
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
-namespace heddle {
-namespace starcoder2 {
+namespace heddle::starcoder2 {
 namespace {
 
 Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -26,16 +25,15 @@ Definition define(const Config& config, const Inventory& tensors) {
 }
 
 }  // namespace
-}  // namespace starcoder2
 
-const Family& starcoder2_family() {
+const Family& family() {
   static const Family family = {
       .model_type = "starcoder2",
       .doc = "StarCoder 2",
       .supports = "a sliding window or none, use_bias, grouped heads, every rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = starcoder2::define};
+      .define = define};
   return family;
 }
 
-}  // namespace heddle
+}  // namespace heddle::starcoder2

@@ -4,7 +4,7 @@
 
 #include "heddle/schedule/schedule.h"
 
-namespace heddle {
+namespace heddle::backward {
 namespace {
 
 Schedule run(const ScheduleInput& input) {
@@ -16,10 +16,10 @@ Schedule run(const ScheduleInput& input) {
 
 }  // namespace
 
-const Scheduler& backward_scheduler() {
+const Scheduler& scheduler() {
   static const Scheduler scheduler = {"backward", "farthest from the end first; free tiles round the workers",
                                       run};
   return scheduler;
 }
 
-}  // namespace heddle
+}  // namespace heddle::backward

@@ -6,7 +6,7 @@
 
 #include "heddle/schedule/schedule.h"
 
-namespace heddle {
+namespace heddle::dag {
 namespace {
 
 class ListScheduling {
@@ -120,10 +120,10 @@ Schedule run(const ScheduleInput& input) {
 
 }  // namespace
 
-const Scheduler& dag_scheduler() {
+const Scheduler& scheduler() {
   static const Scheduler scheduler = {
       "dag", "list scheduling: of the ready tiles the one with the longest way to the end", run};
   return scheduler;
 }
 
-}  // namespace heddle
+}  // namespace heddle::dag

@@ -2,7 +2,7 @@
 // tile without a home goes to the worker with the least work in its level.
 #include "heddle/schedule/schedule.h"
 
-namespace heddle {
+namespace heddle::level_batched {
 namespace {
 
 Schedule run(const ScheduleInput& input) {
@@ -32,10 +32,10 @@ Schedule run(const ScheduleInput& input) {
 
 }  // namespace
 
-const Scheduler& level_batched_scheduler() {
+const Scheduler& scheduler() {
   static const Scheduler scheduler = {"level_batched",
                                       "level by level; free tiles to the least loaded worker", run};
   return scheduler;
 }
 
-}  // namespace heddle
+}  // namespace heddle::level_batched

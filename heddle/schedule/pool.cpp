@@ -5,7 +5,7 @@
 
 #include "heddle/schedule/schedule.h"
 
-namespace heddle {
+namespace heddle::pool {
 namespace {
 
 // The first workers, up to this number, form the memory pool. If there is only one kind of work, its pool has
@@ -40,10 +40,10 @@ Schedule run(const ScheduleInput& input) {
 
 }  // namespace
 
-const Scheduler& pool_scheduler() {
+const Scheduler& scheduler() {
   static const Scheduler scheduler = {
       "pool", "level by level; free tiles bound by memory and by arithmetic to workers of their own", run};
   return scheduler;
 }
 
-}  // namespace heddle
+}  // namespace heddle::pool

@@ -3,7 +3,7 @@
 
 #include "heddle/schedule/schedule.h"
 
-namespace heddle {
+namespace heddle::round_robin {
 namespace {
 
 Schedule run(const ScheduleInput& input) {
@@ -14,9 +14,9 @@ Schedule run(const ScheduleInput& input) {
 
 }  // namespace
 
-const Scheduler& round_robin_scheduler() {
+const Scheduler& scheduler() {
   static const Scheduler scheduler = {"round_robin", "graph order; free tiles round the workers", run};
   return scheduler;
 }
 
-}  // namespace heddle
+}  // namespace heddle::round_robin

@@ -4,7 +4,7 @@
 
 #include "heddle/schedule/schedule.h"
 
-namespace heddle {
+namespace heddle::wave {
 namespace {
 
 Schedule run(const ScheduleInput& input) {
@@ -33,10 +33,10 @@ Schedule run(const ScheduleInput& input) {
 
 }  // namespace
 
-const Scheduler& wave_scheduler() {
+const Scheduler& scheduler() {
   static const Scheduler scheduler = {
       "wave", "one op of a level together, dearest first; free tiles to the least loaded worker", run};
   return scheduler;
 }
 
-}  // namespace heddle
+}  // namespace heddle::wave

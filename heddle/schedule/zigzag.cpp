@@ -4,7 +4,7 @@
 
 #include "heddle/schedule/schedule.h"
 
-namespace heddle {
+namespace heddle::zigzag {
 namespace {
 
 Schedule run(const ScheduleInput& input) {
@@ -24,10 +24,10 @@ Schedule run(const ScheduleInput& input) {
 
 }  // namespace
 
-const Scheduler& zigzag_scheduler() {
+const Scheduler& scheduler() {
   static const Scheduler scheduler = {
       "zigzag", "graph order, dearest first; free tiles along the workers and back", run};
   return scheduler;
 }
 
-}  // namespace heddle
+}  // namespace heddle::zigzag

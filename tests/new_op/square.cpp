@@ -2,9 +2,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::square {
 
-std::vector<Case> square_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -29,18 +29,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& square_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Square>("square", "y = x * x");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<1>;
     op.reference = reference;
-    op.cases = square_cases;
+    op.cases = cases;
     op.traits = {.input = "x", .output = "y", .in_place = true};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::square

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/square/square.h"
 
-namespace heddle {
+namespace heddle::square {
 
-std::vector<Case> square_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType dtype : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n] : {std::pair{1, 1}, {5, 37}, {33, 300}})
@@ -11,4 +11,4 @@ std::vector<Case> square_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::square

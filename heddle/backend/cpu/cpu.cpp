@@ -8,7 +8,9 @@ namespace heddle {
 std::unique_ptr<Executor> create_threads(const Program&, const Memory&, const ExecutorOptions&);
 std::unique_ptr<Executor> create_reference(const Program&, const Memory&, const ExecutorOptions&);
 
-const Backend& cpu_backend() {
+namespace cpu {
+
+const Backend& backend() {
   static const Backend backend = {
       .name = "cpu",
       .executors = {{.name = "threads",
@@ -36,4 +38,5 @@ const Backend& cpu_backend() {
   return backend;
 }
 
+}  // namespace cpu
 }  // namespace heddle

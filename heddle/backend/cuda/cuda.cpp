@@ -20,6 +20,10 @@
 #include "heddle/ir/executor.h"
 
 namespace heddle {
+
+std::unique_ptr<Executor> create_launches(const Program&, const Memory&, const ExecutorOptions&);
+std::unique_ptr<Executor> create_megakernel(const Program&, const Memory&, const ExecutorOptions&);
+
 namespace cuda {
 namespace {
 
@@ -127,25 +131,17 @@ const DeviceCompiler& compiler() {
 }
 
 }  // namespace
-}  // namespace cuda
 
-std::unique_ptr<Executor> create_launches(const Program&, const Memory&, const ExecutorOptions&);
-std::unique_ptr<Executor> create_megakernel(const Program&, const Memory&, const ExecutorOptions&);
-
-const Backend& cuda_backend() {
-  cuda::set_driver_version(cuda::driver_version);
+const Backend& backend() {
+  set_driver_version(driver_version);
   static const auto why_not = [] {
-    if (!cuda::why_unavailable().empty()) return cuda::why_unavailable();
+    if (!why_unavailable().empty()) return why_unavailable();
     // Packages may have all that will be wanted. What they lack is refused by name when it is.
-    return cuda::PackagedCode::of_process().is_there() ? std::string() : cuda::why_no_compiler();
+    return PackagedCode::of_process().is_there() ? std::string() : why_no_compiler();
   };
-  static const auto no_device = [] { return cuda::why_unavailable(); };
-  static const auto space = [](i32 device) -> MemorySpace& {
-    return cuda::device_space(cuda::Device::at(device));
-  };
-  static const auto multiprocessors = [](i32 device) {
-    return i32(cuda::Device::at(device).multiprocessors());
-  };
+  static const auto no_device = [] { return why_unavailable(); };
+  static const auto space = [](i32 device) -> MemorySpace& { return device_space(Device::at(device)); };
+  static const auto multiprocessors = [](i32 device) { return i32(Device::at(device).multiprocessors()); };
   static const Backend backend = {
       .name = "cuda",
       .executors = {{.name = "launches",
@@ -155,7 +151,7 @@ const Backend& cuda_backend() {
                      .no_device = no_device,
                      .space = space,
                      .workers = multiprocessors,
-                     .bodies = cuda::bodies_on},
+                     .bodies = bodies_on},
                     {.name = "megakernel",
                      .doc = "one persistent GPU kernel for whole steps",
                      .create = create_megakernel,
@@ -164,17 +160,17 @@ const Backend& cuda_backend() {
                      .space = space,
                      .workers = multiprocessors,
                      .many_rows = "launches"}},
-      .describe = cuda::describe,
-      .device = [](i32 device) { return cuda::Device::at(device).name(); },
-      .devices = cuda::devices_by_room,
-      .read_bandwidth = [](i32 device,
-                           int) { return cuda::measure_read_bandwidth(cuda::Device::at(device)); },
-      .op_calls = cuda::op_calls,
-      .kinds = cuda::kinds(),
-      .kind = cuda::kind_of_device,
-      .compiler = &cuda::compiler(),
+      .describe = describe,
+      .device = [](i32 device) { return Device::at(device).name(); },
+      .devices = devices_by_room,
+      .read_bandwidth = [](i32 device, int) { return measure_read_bandwidth(Device::at(device)); },
+      .op_calls = op_calls,
+      .kinds = kinds(),
+      .kind = kind_of_device,
+      .compiler = &compiler(),
   };
   return backend;
 }
 
+}  // namespace cuda
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// A family is one file of heddle/model, found by its name: `const Family& x_family()` in x.cpp.
+// A family is one file of heddle/model, found by its name: `const Family& x::family()` in x.cpp.
 #pragma once
 
 #include <functional>

@@ -6,9 +6,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
-namespace heddle {
+namespace heddle::activation {
 
-std::vector<Case> activation_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -44,14 +44,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& activation_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Activation>("activation", "y = f(x): SiLU, GELU (exact, tanh) or ReLU");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = activation_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"activation_backward"}};
@@ -60,4 +60,4 @@ const OpSpec& activation_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::activation

@@ -4,9 +4,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
-namespace heddle {
+namespace heddle::activation_backward {
 
-std::vector<Case> activation_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -41,14 +41,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& activation_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ActivationBackward>("activation_backward", "dx = dy * f'(x), element by element");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<25>;
     op.reference = reference;
-    op.cases = activation_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "dy", .output = "dx", .in_place = true};
     return op;
@@ -56,4 +56,4 @@ const OpSpec& activation_backward_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::activation_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/activation/activation_backward.h"
 
-namespace heddle {
+namespace heddle::activation_backward {
 
-std::vector<Case> activation_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (i32 kind = 0; kind < kNumActivations; ++kind)
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
@@ -14,4 +14,4 @@ std::vector<Case> activation_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::activation_backward

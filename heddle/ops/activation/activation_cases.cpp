@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/activation/activation.h"
 
-namespace heddle {
+namespace heddle::activation {
 
-std::vector<Case> activation_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (i32 kind = 0; kind < kNumActivations; ++kind)
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
@@ -13,4 +13,4 @@ std::vector<Case> activation_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::activation

@@ -5,9 +5,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::clamped_gate {
 
-std::vector<Case> clamped_gate_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -41,18 +41,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& clamped_gate_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ClampedGate>("clamped_gate", "y = (up + 1) gate sigmoid(alpha gate), of clamped pairs");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<24>;
     op.reference = reference;
-    op.cases = clamped_gate_cases;
+    op.cases = cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .columns_per_output = 2};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::clamped_gate

@@ -4,9 +4,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
-namespace heddle {
+namespace heddle::gated_activation {
 
-std::vector<Case> gated_activation_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -45,7 +45,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& gated_activation_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<GatedActivation>("gated_activation", "y = f(gate) * up, of pairs (gate, up) side by side");
@@ -53,7 +53,7 @@ const OpSpec& gated_activation_op() {
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = gated_activation_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .columns_per_output = 2};
     op.gradient = {{"gated_activation_backward"}};
@@ -62,4 +62,4 @@ const OpSpec& gated_activation_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gated_activation

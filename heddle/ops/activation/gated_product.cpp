@@ -4,9 +4,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
-namespace heddle {
+namespace heddle::gated_product {
 
-std::vector<Case> gated_product_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -41,14 +41,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& gated_product_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<GatedProduct>("gated_product", "y = f(gate) * up, of two matrices");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<21>;
     op.reference = reference;
-    op.cases = gated_product_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "gate", .output = "y", .in_place = true};
     op.gradient = {{"gated_product_backward"}};
@@ -57,4 +57,4 @@ const OpSpec& gated_product_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gated_product

@@ -4,9 +4,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
-namespace heddle {
+namespace heddle::gated_product_backward {
 
-std::vector<Case> gated_product_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -50,7 +50,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& gated_product_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<GatedProductBackward>("gated_product_backward",
                                             "dgate = dy * up * f'(gate), dup = dy * f(gate)");
@@ -58,11 +58,11 @@ const OpSpec& gated_product_backward_op() {
     op.axes = axes;
     op.flops = elementwise_flops<50>;
     op.reference = reference;
-    op.cases = gated_product_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gated_product_backward

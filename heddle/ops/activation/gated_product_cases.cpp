@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/activation/gated_product.h"
 
-namespace heddle {
+namespace heddle::gated_product {
 
-std::vector<Case> gated_product_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (i32 kind = 0; kind < kNumActivations; ++kind)
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
@@ -14,4 +14,4 @@ std::vector<Case> gated_product_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gated_product

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::adamw {
 
-std::vector<Case> adamw_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -58,14 +58,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& adamw_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Adamw>("adamw", "a step of AdamW: new param, m and v, also in their places");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<20>;
     op.reference = reference;
-    op.cases = adamw_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "param", .output = "new_param", .in_place = true};
     return op;
@@ -73,4 +73,4 @@ const OpSpec& adamw_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::adamw

@@ -3,7 +3,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/adamw/adamw.h"
 
-namespace heddle {
+namespace heddle::adamw {
 namespace {
 
 // Means of squares are not negative.
@@ -16,7 +16,7 @@ void prepare(std::byte* bytes, Values& values) {
 
 }  // namespace
 
-std::vector<Case> adamw_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (DType state : {DType::kF32, type})
@@ -34,4 +34,4 @@ std::vector<Case> adamw_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::adamw

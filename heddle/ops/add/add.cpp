@@ -3,9 +3,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::add {
 
-std::vector<Case> add_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -46,14 +46,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& add_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Add>("add", "y = a + b, and on request a rounded copy of y");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = add_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
     op.gradient = {{"add_backward", {{"dx", "da"}}}, {"add_backward", {{"dx", "db"}}}};
@@ -62,4 +62,4 @@ const OpSpec& add_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::add

@@ -2,9 +2,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::add_backward {
 
-std::vector<Case> add_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -36,18 +36,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& add_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<AddBackward>("add_backward", "dx of add: dy, plus dcopy where it is given");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<1>;
     op.reference = reference;
-    op.cases = add_backward_cases;
+    op.cases = cases;
     op.traits = {.input = "dy", .output = "dx", .in_place = true};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::add_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/add/add_backward.h"
 
-namespace heddle {
+namespace heddle::add_backward {
 
-std::vector<Case> add_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n] : {std::pair{1, 1}, {1, 64}, {5, 37}, {33, 300}}) {
@@ -15,4 +15,4 @@ std::vector<Case> add_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::add_backward

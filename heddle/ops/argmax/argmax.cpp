@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::argmax {
 
-std::vector<Case> argmax_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -32,18 +32,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& argmax_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Argmax>("argmax", "y = index of the largest element of each row, lowest first");
     op.infer = infer;
     op.axes = axes;
     op.flops = rowwise_flops<Argmax, 1>;
     op.reference = reference;
-    op.cases = argmax_cases;
+    op.cases = cases;
     op.traits = {.input = "x", .output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::argmax

@@ -3,9 +3,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/argmax/argmax.h"
 
-namespace heddle {
+namespace heddle::argmax {
 
-std::vector<Case> argmax_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns] : {std::pair{1, 1}, {1, 64}, {5, 37}, {33, 300}}) {
@@ -23,4 +23,4 @@ std::vector<Case> argmax_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::argmax

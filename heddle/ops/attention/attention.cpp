@@ -8,10 +8,10 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::attention {
 
-std::vector<Case> attention_cases();
-KernelPlan attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -241,23 +241,23 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& attention_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Attention>("attention", "causal attention of row blocks over splits of the KV range");
     op.infer = infer;
     op.axes = axes;
     op.configs = configs;
-    op.chain_kernel = attention_kernel;
+    op.chain_kernel = kernel;
     op.regions = regions;
     op.flops = flops;
     op.stream_bytes = stream_bytes;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = attention_cases;
+    op.cases = cases;
     op.traits = {.output = "part"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::attention

@@ -3,7 +3,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/attention/attention.h"
 
-namespace heddle {
+namespace heddle::attention {
 namespace {
 
 struct Layout {
@@ -99,7 +99,7 @@ void add_biases(std::vector<Case>& cases) {
 
 }  // namespace
 
-std::vector<Case> attention_cases() {
+std::vector<Case> cases() {
   // Pages of 4 and 16 positions; one split, several, and dead ones for the shorter sequences; dead row blocks.
   const Layout first{{{{0, 1}}}, {1, 1, 1, 16}};
   const Layout decode{{{{.start = 70, .rows = 1}}, 4}, {1, 1, 4, 16}};
@@ -148,4 +148,4 @@ std::vector<Case> attention_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::attention

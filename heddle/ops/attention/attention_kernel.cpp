@@ -7,7 +7,7 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/attention/attention.h"
 
-namespace heddle {
+namespace heddle::attention {
 namespace {
 
 constexpr i64 kBoxColumns = 64, kBoxBytes = 128;
@@ -64,7 +64,7 @@ KernelMap map_of_pages(size_t address, const Tensor& pages, i64 high) {
 
 }  // namespace
 
-KernelPlan attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<Attention>(args);
   KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
@@ -92,4 +92,4 @@ KernelPlan attention_kernel(const std::byte* args, const KernelTarget& target, c
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::attention

@@ -5,9 +5,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::attention_merge {
 
-std::vector<Case> attention_merge_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -78,7 +78,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& attention_merge_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<AttentionMerge>("attention_merge", "joins the splits of attention in a fixed order");
     op.infer = infer;
@@ -86,11 +86,11 @@ const OpSpec& attention_merge_op() {
     op.regions = regions;
     op.flops = flops;
     op.reference = reference;
-    op.cases = attention_merge_cases;
+    op.cases = cases;
     op.traits = {.prologue = true, .input = "part", .output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::attention_merge

@@ -3,7 +3,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/attention/attention_merge.h"
 
-namespace heddle {
+namespace heddle::attention_merge {
 namespace {
 
 // Totals are positive; a split in which a row sees nothing has a maximum far below and sums of zero; what a dead
@@ -28,7 +28,7 @@ void fill_stats(const StepExample& step, std::byte* bytes, Values& values) {
 
 }  // namespace
 
-std::vector<Case> attention_merge_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   const StepExample decode{{{.start = 70, .rows = 1}}}, mixed{{{5, 11}, {66, 1}, {0, 3}}};
   for (const StepExample& step : {decode, mixed})
@@ -53,4 +53,4 @@ std::vector<Case> attention_merge_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::attention_merge

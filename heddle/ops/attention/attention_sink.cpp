@@ -5,9 +5,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::attention_sink {
 
-std::vector<Case> attention_sink_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -53,18 +53,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& attention_sink_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<AttentionSink>("attention_sink", "gives each head's sink a share of its attention");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = attention_sink_cases;
+    op.cases = cases;
     op.traits = {.input = "part", .output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::attention_sink

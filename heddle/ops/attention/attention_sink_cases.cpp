@@ -4,9 +4,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/attention/attention_sink.h"
 
-namespace heddle {
+namespace heddle::attention_sink {
 
-std::vector<Case> attention_sink_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, heads, dim] : {std::array{1, 1, 1}, {1, 3, 24}, {19, 9, 64}, {5, 2, 65}}) {
@@ -31,4 +31,4 @@ std::vector<Case> attention_sink_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::attention_sink

@@ -2,9 +2,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::bias {
 
-std::vector<Case> bias_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -35,14 +35,14 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& bias_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Bias>("bias", "y = x + bias, the same bias for every row");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = bias_cases;
+    op.cases = cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"copy", {{"x", "dy"}, {"y", "dx"}}}, {"column_sum", {{"x", "dy"}, {"y", "dbias"}}}};
     return op;
@@ -50,4 +50,4 @@ const OpSpec& bias_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::bias

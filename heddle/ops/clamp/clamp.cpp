@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::clamp {
 
-std::vector<Case> clamp_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -32,18 +32,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& clamp_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Clamp>("clamp", "y = x, at least low and at most high");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<2>;
     op.reference = reference;
-    op.cases = clamp_cases;
+    op.cases = cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::clamp

@@ -3,9 +3,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::copy {
 
-std::vector<Case> copy_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -38,14 +38,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& copy_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Copy>("copy", "y = x in the element type of y");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = copy_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y"};
     op.gradient = {{"copy", {{"x", "dy"}, {"y", "dx"}}}};
@@ -54,4 +54,4 @@ const OpSpec& copy_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::copy

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/copy/copy.h"
 
-namespace heddle {
+namespace heddle::copy {
 
-std::vector<Case> copy_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType from : {DType::kF32, DType::kBf16, DType::kF16})
     for (DType to : {DType::kF32, DType::kBf16, DType::kF16})
@@ -14,4 +14,4 @@ std::vector<Case> copy_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::copy

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ops/cross_entropy/cross_entropy_rules.h"
 
-namespace heddle {
+namespace heddle::cross_entropy {
 
-std::vector<Case> cross_entropy_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -53,7 +53,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& cross_entropy_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<CrossEntropy>(
         "cross_entropy", "loss = -log softmax of logits at target, and log sum of exp, row by row");
@@ -61,7 +61,7 @@ const OpSpec& cross_entropy_op() {
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = cross_entropy_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "logits", .output = "loss", .wants_f32 = true};
     op.gradient = {{"cross_entropy_backward"}};
@@ -70,4 +70,4 @@ const OpSpec& cross_entropy_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::cross_entropy

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ops/cross_entropy/cross_entropy_rules.h"
 
-namespace heddle {
+namespace heddle::cross_entropy_backward {
 
-std::vector<Case> cross_entropy_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -54,7 +54,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& cross_entropy_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<CrossEntropyBackward>("cross_entropy_backward",
                                             "dlogits of cross_entropy, also in place of logits");
@@ -62,7 +62,7 @@ const OpSpec& cross_entropy_backward_op() {
     op.axes = axes;
     op.flops = elementwise_flops<30>;
     op.reference = reference;
-    op.cases = cross_entropy_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "logits", .output = "dlogits", .in_place = true};
     return op;
@@ -70,4 +70,4 @@ const OpSpec& cross_entropy_backward_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::cross_entropy_backward

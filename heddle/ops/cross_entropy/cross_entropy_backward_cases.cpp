@@ -1,9 +1,9 @@
 #include "heddle/ops/cross_entropy/cross_entropy_backward.h"
 #include "heddle/ops/cross_entropy/cross_entropy_examples.h"
 
-namespace heddle {
+namespace heddle::cross_entropy_backward {
 
-std::vector<Case> cross_entropy_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   each_loss_case([&](const Tensor& logits, const Tensor& target, const LossOptions& options) {
     const i32 rows = logits.size[0];
@@ -24,4 +24,4 @@ std::vector<Case> cross_entropy_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::cross_entropy_backward

@@ -1,9 +1,9 @@
 #include "heddle/ops/cross_entropy/cross_entropy.h"
 #include "heddle/ops/cross_entropy/cross_entropy_examples.h"
 
-namespace heddle {
+namespace heddle::cross_entropy {
 
-std::vector<Case> cross_entropy_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   each_loss_case([&](const Tensor& logits, const Tensor& target, const LossOptions& options) {
     const CrossEntropy args{.logits = logits,
@@ -18,4 +18,4 @@ std::vector<Case> cross_entropy_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::cross_entropy

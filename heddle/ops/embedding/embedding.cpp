@@ -5,9 +5,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 
-namespace heddle {
+namespace heddle::embedding {
 
-std::vector<Case> embedding_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -46,14 +46,14 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& embedding_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Embedding>("embedding", "y = rows of a table, by token or by position");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = embedding_cases;
+    op.cases = cases;
     op.traits = {.output = "y"};
     op.gradient = {{"embedding_backward"}};
     return op;
@@ -61,4 +61,4 @@ const OpSpec& embedding_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::embedding

@@ -3,9 +3,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 
-namespace heddle {
+namespace heddle::embedding_backward {
 
-std::vector<Case> embedding_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -72,7 +72,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& embedding_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<EmbeddingBackward>(
         "embedding_backward", "dtable of embedding: the rows of dy, each added to the row it took");
@@ -81,10 +81,10 @@ const OpSpec& embedding_backward_op() {
     op.regions = regions;
     op.flops = flops;
     op.reference = reference;
-    op.cases = embedding_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::embedding_backward

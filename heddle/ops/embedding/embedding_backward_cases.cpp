@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/embedding/embedding_backward.h"
 
-namespace heddle {
+namespace heddle::embedding_backward {
 
-std::vector<Case> embedding_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // One decode row; rows of three sequences, some of which take one row of the table; a token outside of it.
   const StepExample decode{{{.start = 4, .rows = 1}}}, mixed{{{0, 5}, {17, 1}, {3, 7}}};
@@ -30,4 +30,4 @@ std::vector<Case> embedding_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::embedding_backward

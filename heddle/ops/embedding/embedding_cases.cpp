@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/embedding/embedding.h"
 
-namespace heddle {
+namespace heddle::embedding {
 
-std::vector<Case> embedding_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // One decode row, rows of three sequences, and a token outside of the table, which must give NaN.
   const StepExample decode{{{.start = 4, .rows = 1}}}, mixed{{{0, 5}, {17, 1}, {3, 7}}};
@@ -26,4 +26,4 @@ std::vector<Case> embedding_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::embedding

@@ -2,9 +2,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::expert_bias {
 
-std::vector<Case> expert_bias_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -61,7 +61,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& expert_bias_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ExpertBias>("expert_bias", "y = x + the bias of the expert each row chose");
     op.infer = infer;
@@ -69,11 +69,11 @@ const OpSpec& expert_bias_op() {
     op.regions = regions;
     op.flops = flops;
     op.reference = reference;
-    op.cases = expert_bias_cases;
+    op.cases = cases;
     op.traits = {.output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::expert_bias

@@ -3,9 +3,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/experts/expert_bias.h"
 
-namespace heddle {
+namespace heddle::expert_bias {
 
-std::vector<Case> expert_bias_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [live, taken, columns] : {std::array{1, 1, 1}, {1, 4, 64}, {5, 3, 37}, {33, 2, 600}}) {
@@ -29,4 +29,4 @@ std::vector<Case> expert_bias_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::expert_bias

@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::expert_linear {
 
-std::vector<Case> expert_linear_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -76,7 +76,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& expert_linear_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ExpertLinear>("expert_linear",
                                     "y = x w^T, w that of the expert each row chose; takes epilogues");
@@ -86,11 +86,11 @@ const OpSpec& expert_linear_op() {
     op.flops = flops;
     op.stream_bytes = stream_bytes;
     op.reference = reference;
-    op.cases = expert_linear_cases;
+    op.cases = cases;
     op.traits = {.main = true, .scatters = true, .streams_by_data = true, .output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::expert_linear

@@ -4,7 +4,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/experts/expert_linear.h"
 
-namespace heddle {
+namespace heddle::expert_linear {
 namespace {
 
 struct Shape {
@@ -29,7 +29,7 @@ void choose(const Tensor& choice, i32 experts, Values& values) {
 
 }  // namespace
 
-std::vector<Case> expert_linear_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (const Shape& shape : {Shape{1, 1, 1, 5, 3},
@@ -56,4 +56,4 @@ std::vector<Case> expert_linear_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::expert_linear

@@ -2,9 +2,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::expert_sum {
 
-std::vector<Case> expert_sum_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -50,7 +50,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& expert_sum_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ExpertSum>("expert_sum", "y = the outputs of a token's experts, each by its share");
     op.infer = infer;
@@ -58,11 +58,11 @@ const OpSpec& expert_sum_op() {
     op.regions = regions;
     op.flops = flops;
     op.reference = reference;
-    op.cases = expert_sum_cases;
+    op.cases = cases;
     op.traits = {.output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::expert_sum

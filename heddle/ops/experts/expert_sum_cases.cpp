@@ -3,9 +3,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/experts/expert_sum.h"
 
-namespace heddle {
+namespace heddle::expert_sum {
 
-std::vector<Case> expert_sum_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, taken, columns] : {std::array{1, 1, 1}, {1, 8, 64}, {5, 3, 37}, {33, 2, 600}})
@@ -15,4 +15,4 @@ std::vector<Case> expert_sum_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::expert_sum

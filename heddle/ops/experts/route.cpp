@@ -6,9 +6,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::route {
 
-std::vector<Case> route_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -104,7 +104,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& route_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Route>("route", "which experts a token takes, and their shares");
     op.infer = infer;
@@ -115,11 +115,11 @@ const OpSpec& route_op() {
       return 4 * (3 * i64(a.logits.last()) + 2 * i64(a.groups) + a.choice.last());
     };
     op.reference = reference;
-    op.cases = route_cases;
+    op.cases = cases;
     op.traits = {.output = "choice"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::route

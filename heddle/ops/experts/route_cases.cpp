@@ -3,7 +3,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/experts/route.h"
 
-namespace heddle {
+namespace heddle::route {
 namespace {
 
 struct Shape {
@@ -27,7 +27,7 @@ void spread(const Tensor& tensor, Values& values) {
 
 }  // namespace
 
-std::vector<Case> route_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16})
     for (const Shape& shape :
@@ -47,4 +47,4 @@ std::vector<Case> route_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::route

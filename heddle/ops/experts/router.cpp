@@ -2,9 +2,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::router {
 
-std::vector<Case> router_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -47,7 +47,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& router_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Router>("router", "logits of experts: x w^T in FP32, whatever the weight's dtype");
     op.infer = infer;
@@ -55,10 +55,10 @@ const OpSpec& router_op() {
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = router_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::router

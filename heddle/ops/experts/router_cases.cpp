@@ -4,10 +4,10 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/experts/router.h"
 
-namespace heddle {
+namespace heddle::router {
 
 // Inputs are f32, so that a body which rounds them to the weight's dtype is out of bounds.
-std::vector<Case> router_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, experts, k] : {std::array{1, 1, 1}, {1, 60, 64}, {17, 37, 65}, {40, 128, 200}}) {
@@ -22,4 +22,4 @@ std::vector<Case> router_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::router

@@ -3,11 +3,11 @@
 #include "heddle/ops/flash_attention/attention_common.h"
 #include "heddle/ops/flash_attention/attention_tiles.h"
 
-namespace heddle {
+namespace heddle::flash_attention {
 
-std::vector<Case> flash_attention_cases();
-std::vector<OpConfig> flash_attention_configs(const std::byte* args, const TilingTarget& target);
-KernelPlan flash_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
+std::vector<Case> cases();
+std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target);
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -95,20 +95,20 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& flash_attention_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<FlashAttention>(
         "flash_attention",
         "attention of whole sequences, in one pass over the keys; lse: log of the sum of exp(score)");
     op.infer = infer;
     op.axes = axes;
-    op.configs = flash_attention_configs;
-    op.kernel = flash_attention_kernel;
+    op.configs = configs;
+    op.kernel = kernel;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = flash_attention_cases;
+    op.cases = cases;
     op.gradient = {{"flash_attention_delta"},          {"flash_attention_query_blocks"},
                    {"flash_attention_backward"},       {"flash_attention_bias_backward"},
                    {"flash_attention_sinks_backward"}, {"flash_attention_earlier_backward"}};
@@ -117,4 +117,4 @@ const OpSpec& flash_attention_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention

@@ -3,11 +3,10 @@
 #include "heddle/ops/flash_attention/attention_common.h"
 #include "heddle/ops/flash_attention/attention_tiles.h"
 
-namespace heddle {
+namespace heddle::flash_attention_backward {
 
-std::vector<Case> flash_attention_backward_cases();
-KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTarget& target,
-                                           const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -72,21 +71,21 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& flash_attention_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<FlashAttentionBackward>(
         "flash_attention_backward", "the gradient of flash_attention by q, k and v; the same bits always");
     op.infer = infer;
     op.axes = axes;
-    op.kernel = flash_attention_backward_kernel;
+    op.kernel = kernel;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = flash_attention_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_backward

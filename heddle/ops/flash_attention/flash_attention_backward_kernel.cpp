@@ -4,7 +4,7 @@
 #include "heddle/ops/flash_attention/attention_kernel.h"
 #include "heddle/ops/flash_attention/flash_attention_backward.h"
 
-namespace heddle {
+namespace heddle::flash_attention_backward {
 namespace {
 
 constexpr i32 kThreads = 384,
@@ -65,8 +65,7 @@ KernelLaunch main_launch(const FlashAttentionBackward& a) {
 
 }  // namespace
 
-KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTarget& target,
-                                           const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<FlashAttentionBackward>(args);
   KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
@@ -89,4 +88,4 @@ KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTa
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_backward

@@ -3,9 +3,9 @@
 #include "heddle/ops/flash_attention/attention_common.h"
 #include "heddle/ops/flash_attention/attention_tiles.h"
 
-namespace heddle {
+namespace heddle::flash_attention_bias_backward {
 
-std::vector<Case> flash_attention_bias_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -82,7 +82,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& flash_attention_bias_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<FlashAttentionBiasBackward>("flash_attention_bias_backward",
                                                   "the gradient of flash_attention by its bias");
@@ -92,10 +92,10 @@ const OpSpec& flash_attention_bias_backward_op() {
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = flash_attention_bias_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_bias_backward

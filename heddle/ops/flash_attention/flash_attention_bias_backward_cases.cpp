@@ -1,9 +1,9 @@
 #include "heddle/ops/flash_attention/attention_examples.h"
 #include "heddle/ops/flash_attention/flash_attention_bias_backward.h"
 
-namespace heddle {
+namespace heddle::flash_attention_bias_backward {
 
-std::vector<Case> flash_attention_bias_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (const AttentionExample& e : attention_examples()) {
@@ -17,4 +17,4 @@ std::vector<Case> flash_attention_bias_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_bias_backward

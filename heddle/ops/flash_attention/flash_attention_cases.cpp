@@ -1,9 +1,9 @@
 #include "heddle/ops/flash_attention/attention_examples.h"
 #include "heddle/ops/flash_attention/flash_attention.h"
 
-namespace heddle {
+namespace heddle::flash_attention {
 
-std::vector<Case> flash_attention_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (const AttentionExample& e : attention_examples()) {
@@ -24,4 +24,4 @@ std::vector<Case> flash_attention_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention

@@ -3,9 +3,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/flash_attention/attention_kernel.h"
 
-namespace heddle {
+namespace heddle::flash_attention_delta {
 
-std::vector<Case> flash_attention_delta_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -78,7 +78,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
 
 }  // namespace
 
-const OpSpec& flash_attention_delta_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<FlashAttentionDelta>("flash_attention_delta",
                                            "sum of y * dy for each head of each row, less dlse");
@@ -91,10 +91,10 @@ const OpSpec& flash_attention_delta_op() {
       return i64(4) * as<FlashAttentionDelta>(args).y.size[2];
     };
     op.reference = reference;
-    op.cases = flash_attention_delta_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_delta

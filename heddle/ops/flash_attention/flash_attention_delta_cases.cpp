@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/flash_attention/flash_attention_delta.h"
 
-namespace heddle {
+namespace heddle::flash_attention_delta {
 
-std::vector<Case> flash_attention_delta_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, heads, dim] : {std::array{5, 2, 8}, {1, 1, 1}, {40, 3, 70}})
@@ -16,4 +16,4 @@ std::vector<Case> flash_attention_delta_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_delta

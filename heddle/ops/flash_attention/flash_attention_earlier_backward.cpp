@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::flash_attention_earlier_backward {
 
-std::vector<Case> flash_attention_earlier_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -73,7 +73,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& flash_attention_earlier_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<FlashAttentionEarlierBackward>(
         kName, "the gradient of flash_attention by an earlier result that it continues");
@@ -85,10 +85,10 @@ const OpSpec& flash_attention_earlier_backward_op() {
       return i64(8) * as<FlashAttentionEarlierBackward>(args).dy.size[2];
     };
     op.reference = reference;
-    op.cases = flash_attention_earlier_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_earlier_backward

@@ -4,7 +4,7 @@
 #include "heddle/ops/flash_attention/attention_kernel.h"
 #include "heddle/ops/flash_attention/flash_attention.h"
 
-namespace heddle {
+namespace heddle::flash_attention {
 namespace {
 
 // Groups of four warps, keys of a block, and blocks in flight. Two groups that have 240 registers a thread keep the sums of a head
@@ -95,7 +95,7 @@ KernelLaunch launch_of(const FlashAttention& a, const Shape& shape, const Kernel
 
 }  // namespace
 
-std::vector<OpConfig> flash_attention_configs(const std::byte* args, const TilingTarget& target) {
+std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<FlashAttention>(args);
   std::vector<OpConfig> configs;
   if (!target.kernels || !why_not(a, *target.kernels).empty()) return configs;
@@ -107,7 +107,7 @@ std::vector<OpConfig> flash_attention_configs(const std::byte* args, const Tilin
   return configs;
 }
 
-KernelPlan flash_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
   const auto& a = as<FlashAttention>(args);
   KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
@@ -123,4 +123,4 @@ KernelPlan flash_attention_kernel(const std::byte* args, const KernelTarget& tar
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention

@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::flash_attention_query_blocks {
 
-std::vector<Case> flash_attention_query_blocks_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -73,7 +73,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& flash_attention_query_blocks_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<FlashAttentionQueryBlocks>(kName, "the blocks of queries that list each block of keys");
     op.infer = infer;
@@ -84,10 +84,10 @@ const OpSpec& flash_attention_query_blocks_op() {
       return i64(4) * as<FlashAttentionQueryBlocks>(args).kv_num_blocks.size[2];
     };
     op.reference = reference;
-    op.cases = flash_attention_query_blocks_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_query_blocks

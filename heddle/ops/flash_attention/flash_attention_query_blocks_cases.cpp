@@ -1,9 +1,9 @@
 #include "heddle/ops/flash_attention/attention_examples.h"
 #include "heddle/ops/flash_attention/flash_attention_query_blocks.h"
 
-namespace heddle {
+namespace heddle::flash_attention_query_blocks {
 
-std::vector<Case> flash_attention_query_blocks_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (const AttentionExample& e : attention_examples()) {
     if (e.block_q == 0) continue;
@@ -17,4 +17,4 @@ std::vector<Case> flash_attention_query_blocks_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_query_blocks

@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::flash_attention_sinks_backward {
 
-std::vector<Case> flash_attention_sinks_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -45,7 +45,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& flash_attention_sinks_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<FlashAttentionSinksBackward>("flash_attention_sinks_backward",
                                                    "the gradient of flash_attention by its sinks");
@@ -53,10 +53,10 @@ const OpSpec& flash_attention_sinks_backward_op() {
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = flash_attention_sinks_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_sinks_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/flash_attention/flash_attention_sinks_backward.h"
 
-namespace heddle {
+namespace heddle::flash_attention_sinks_backward {
 
-std::vector<Case> flash_attention_sinks_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [batch, heads, rows] : {std::array{2, 3, 40}, {1, 1, 1}, {3, 2, 5}})
@@ -15,4 +15,4 @@ std::vector<Case> flash_attention_sinks_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::flash_attention_sinks_backward

@@ -3,9 +3,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 
-namespace heddle {
+namespace heddle::gather_rows {
 
-std::vector<Case> gather_rows_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -42,7 +42,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& gather_rows_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<GatherRows>("gather_rows", "y = the rows of x whose logits are wanted");
     op.infer = infer;
@@ -50,11 +50,11 @@ const OpSpec& gather_rows_op() {
     op.regions = regions;
     op.flops = rowwise_flops<GatherRows, 0>;
     op.reference = reference;
-    op.cases = gather_rows_cases;
+    op.cases = cases;
     op.traits = {.output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gather_rows

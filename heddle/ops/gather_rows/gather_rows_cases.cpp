@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/gather_rows/gather_rows.h"
 
-namespace heddle {
+namespace heddle::gather_rows {
 
-std::vector<Case> gather_rows_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   const StepExample decode{{{.start = 4, .rows = 1}}}, mixed{{{0, 5}, {17, 1}, {3, 7}}};
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
@@ -20,4 +20,4 @@ std::vector<Case> gather_rows_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gather_rows

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::head_norm {
 
-std::vector<Case> head_norm_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -61,14 +61,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& head_norm_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<HeadNorm>("head_norm", "y = x with each of its leading heads normalised");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<4>;
     op.reference = reference;
-    op.cases = head_norm_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"head_norm_backward"}, {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}}};
@@ -77,4 +77,4 @@ const OpSpec& head_norm_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::head_norm

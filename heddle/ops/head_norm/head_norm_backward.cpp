@@ -7,9 +7,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::head_norm_backward {
 
-std::vector<Case> head_norm_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -104,7 +104,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& head_norm_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<HeadNormBackward>("head_norm_backward", "dx of head_norm, and dweight in parts of some rows");
@@ -116,11 +116,11 @@ const OpSpec& head_norm_backward_op() {
       return i64(as<HeadNormBackward>(args).most_rows()) * 2 * 4;  // mean and scale of each row
     };
     op.reference = reference;
-    op.cases = head_norm_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::head_norm_backward

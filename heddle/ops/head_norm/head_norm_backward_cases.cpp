@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/head_norm/head_norm_backward.h"
 
-namespace heddle {
+namespace heddle::head_norm_backward {
 
-std::vector<Case> head_norm_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // {head_dim, normalised heads, all columns}: all of a row, and some of it before columns that are no whole head.
   for (auto [head_dim, heads, columns] :
@@ -24,4 +24,4 @@ std::vector<Case> head_norm_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::head_norm_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/head_norm/head_norm.h"
 
-namespace heddle {
+namespace heddle::head_norm {
 
-std::vector<Case> head_norm_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // {head_dim, normalised heads, all columns}: all of a row, some of it, and some with columns after them that are no whole head.
   for (auto [head_dim, heads, columns] :
@@ -20,4 +20,4 @@ std::vector<Case> head_norm_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::head_norm

@@ -6,9 +6,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 
-namespace heddle {
+namespace heddle::kv_append {
 
-std::vector<Case> kv_append_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -88,7 +88,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& kv_append_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<KvAppend>("kv_append", "stores the new keys and values of a step in their pages");
     op.infer = infer;
@@ -96,11 +96,11 @@ const OpSpec& kv_append_op() {
     op.regions = regions;
     op.flops = elementwise_flops<0>;
     op.reference = reference;
-    op.cases = kv_append_cases;
+    op.cases = cases;
     op.traits = {.epilogue = true, .input = "x", .output = "x"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::kv_append

@@ -1,7 +1,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/kv_append/kv_append.h"
 
-namespace heddle {
+namespace heddle::kv_append {
 namespace {
 
 Case case_of(const KvAppend& args, const StepExample& step) {
@@ -16,7 +16,7 @@ Case case_of(const KvAppend& args, const StepExample& step) {
 
 }  // namespace
 
-std::vector<Case> kv_append_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // A decode row, and prefill and decode rows of three sequences; pages of 4 positions, so that rows cross them.
   const StepExample decode{{{.start = 6, .rows = 1}}, 4}, mixed{{{0, 9}, {17, 1}, {3, 7}}, 4};
@@ -35,4 +35,4 @@ std::vector<Case> kv_append_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::kv_append

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::layer_norm {
 
-std::vector<Case> layer_norm_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -57,7 +57,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& layer_norm_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<LayerNorm>("layer_norm", "y = (x - mean) / sqrt(variance + eps) * weight + bias, row by row");
@@ -65,7 +65,7 @@ const OpSpec& layer_norm_op() {
     op.axes = axes;
     op.flops = rowwise_flops<LayerNorm, 8>;
     op.reference = reference;
-    op.cases = layer_norm_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.prologue = true, .input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"layer_norm_backward"},
@@ -76,4 +76,4 @@ const OpSpec& layer_norm_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::layer_norm

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::layer_norm_backward {
 
-std::vector<Case> layer_norm_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -103,7 +103,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& layer_norm_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<LayerNormBackward>("layer_norm_backward",
                                          "dx of layer_norm, and dweight and dbias in parts of some rows");
@@ -115,11 +115,11 @@ const OpSpec& layer_norm_backward_op() {
       return i64(as<LayerNormBackward>(args).most_rows()) * 2 * 4;  // mean and scale of each row
     };
     op.reference = reference;
-    op.cases = layer_norm_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::layer_norm_backward

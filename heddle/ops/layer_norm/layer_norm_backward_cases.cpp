@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 
-namespace heddle {
+namespace heddle::layer_norm_backward {
 
-std::vector<Case> layer_norm_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns] :
@@ -20,4 +20,4 @@ std::vector<Case> layer_norm_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::layer_norm_backward

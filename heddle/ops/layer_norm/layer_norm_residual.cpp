@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::layer_norm_residual {
 
-std::vector<Case> layer_norm_residual_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -66,7 +66,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& layer_norm_residual_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<LayerNormResidual>("layer_norm_residual",
                                          "sum = x + residual, y = layer_norm of sum, row by row");
@@ -74,7 +74,7 @@ const OpSpec& layer_norm_residual_op() {
     op.axes = axes;
     op.flops = rowwise_flops<LayerNormResidual, 9>;
     op.reference = reference;
-    op.cases = layer_norm_residual_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.output = "y", .wants_f32 = true};
     op.gradient = {{"layer_norm_backward", {{"x", "sum"}}},
@@ -86,4 +86,4 @@ const OpSpec& layer_norm_residual_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::layer_norm_residual

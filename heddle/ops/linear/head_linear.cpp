@@ -2,9 +2,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::head_linear {
 
-std::vector<Case> head_linear_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -49,18 +49,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& head_linear_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<HeadLinear>("head_linear", "y = x w^T with rows of the weight of each head's own");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = head_linear_cases;
+    op.cases = cases;
     op.traits = {.main = true};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::head_linear

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/linear/head_linear.h"
 
-namespace heddle {
+namespace heddle::head_linear {
 
-std::vector<Case> head_linear_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   struct HeadSizes {
     i32 rows, heads, head_rows, k, panel_rows;
@@ -36,4 +36,4 @@ std::vector<Case> head_linear_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::head_linear

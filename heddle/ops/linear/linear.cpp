@@ -5,10 +5,10 @@
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::linear {
 
-std::vector<Case> linear_cases();
-KernelPlan linear_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -83,7 +83,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& linear_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Linear>("linear", "y = x w^T with a packed weight; takes a prologue and epilogues");
     op.infer = infer;
@@ -91,8 +91,8 @@ const OpSpec& linear_op() {
     op.configs = configs;
     op.flops = flops;
     op.reference = reference;
-    op.cases = linear_cases;
-    op.chain_kernel = linear_kernel;
+    op.cases = cases;
+    op.chain_kernel = kernel;
     op.traits = {.main = true, .input = "x", .output = "y"};
     op.gradient = {{"matmul", {{"a", "dy"}, {"b", "w"}, {"y", "dx"}}},
                    {"matmul", {{"a", "dy^T"}, {"b", "x"}, {"y", "dw"}}}};
@@ -101,4 +101,4 @@ const OpSpec& linear_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::linear

@@ -3,7 +3,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/linear/linear.h"
 
-namespace heddle {
+namespace heddle::linear {
 namespace {
 
 // The bound for products of values in [-1, 1] summed over k. A narrow weight may make the inputs narrow too: k independent roundings.
@@ -15,7 +15,7 @@ double bound_of_sum(DType type, i32 k) {
 
 }  // namespace
 
-std::vector<Case> linear_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n, k] : {std::array{1, 1, 1}, {1, 48, 64}, {3, 37, 65}, {9, 300, 31}, {40, 96, 130}}) {
@@ -80,4 +80,4 @@ std::vector<Case> linear_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::linear

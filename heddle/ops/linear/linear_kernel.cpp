@@ -8,7 +8,7 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/linear/linear.h"
 
-namespace heddle {
+namespace heddle::linear {
 namespace {
 
 constexpr i64 kColumns = 128, kPart = 64, kGroups = 2, kPlaceBytes = 8;
@@ -71,7 +71,7 @@ KernelMap map_of_panels(const Weight& w) {
 
 }  // namespace
 
-KernelPlan linear_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
   const auto& a = as<Linear>(args);
   const i64 fold = config.contains("fold") ? config.at("fold") : 1;
   KernelPlan plan{.why_not = why_not(a, fold, target), .file = "sm90"};
@@ -92,4 +92,4 @@ KernelPlan linear_kernel(const std::byte* args, const KernelTarget& target, cons
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::linear

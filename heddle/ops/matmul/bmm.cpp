@@ -6,9 +6,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/matmul/product_kernel.h"
 
-namespace heddle {
+namespace heddle::bmm {
 
-std::vector<Case> bmm_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -112,7 +112,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& bmm_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Bmm>("bmm", "y[i] = a[i] b[i], of matrices of floats in rows or in columns");
     mark_matrices(op, {"a", "b"});
@@ -124,7 +124,7 @@ const OpSpec& bmm_op() {
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = bmm_cases;
+    op.cases = cases;
     op.gradient = {{"bmm", {{"a", "dy"}, {"b", "b^T"}, {"y", "da"}}},
                    {"bmm", {{"a", "a^T"}, {"b", "dy"}, {"y", "db"}}}};
     return op;
@@ -132,4 +132,4 @@ const OpSpec& bmm_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::bmm

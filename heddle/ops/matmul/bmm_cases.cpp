@@ -1,7 +1,7 @@
 #include "heddle/ops/matmul/bmm.h"
 #include "heddle/ops/matmul/product_examples.h"
 
-namespace heddle {
+namespace heddle::bmm {
 namespace {
 
 Matrices stack_input(DType type, i32 batches, i32 rows, i32 columns, bool transposed) {
@@ -17,7 +17,7 @@ constexpr Size kSizes[] = {{1, 1, 1, 1}, {3, 37, 65, 9}, {2, 130, 72, 136}, {5, 
 
 }  // namespace
 
-std::vector<Case> bmm_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (const auto& [b, m, n, k] : kSizes)
     for (int order = 0; order < 4; ++order)
@@ -33,4 +33,4 @@ std::vector<Case> bmm_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::bmm

@@ -4,9 +4,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/matmul/product_kernel.h"
 
-namespace heddle {
+namespace heddle::matmul {
 
-std::vector<Case> matmul_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -88,7 +88,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& matmul_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<Matmul>("matmul", "y = a b, of matrices in rows or in columns, floats or codes with scales");
@@ -101,7 +101,7 @@ const OpSpec& matmul_op() {
       return product_scratch(t[1] - t[0], t[3] - t[2]);
     };
     op.reference = reference;
-    op.cases = matmul_cases;
+    op.cases = cases;
     op.gradient = {{"matmul", {{"a", "dy"}, {"b", "b^T"}, {"y", "da"}}},
                    {"matmul", {{"a", "a^T"}, {"b", "dy"}, {"y", "db"}}}};
     return op;
@@ -109,4 +109,4 @@ const OpSpec& matmul_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::matmul

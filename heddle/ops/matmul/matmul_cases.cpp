@@ -1,7 +1,7 @@
 #include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/matmul/product_examples.h"
 
-namespace heddle {
+namespace heddle::matmul {
 namespace {
 
 Matrix matrix_input(DType type, i32 rows, i32 cols, bool transposed = false) {
@@ -28,7 +28,7 @@ constexpr Size kSizes[] = {{1, 1, 1},   {1, 48, 64},  {3, 37, 65},    {70, 1, 9}
 
 }  // namespace
 
-std::vector<Case> matmul_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (const auto& [m, n, k] : kSizes)
     for (int order = 0; order < 4; ++order)
@@ -75,4 +75,4 @@ std::vector<Case> matmul_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::matmul

@@ -5,9 +5,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/matmul/warp_kernel.h"
 
-namespace heddle {
+namespace heddle::scaled_mm {
 
-std::vector<Case> scaled_mm_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -147,7 +147,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& scaled_mm_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ScaledMm>(
         "scaled_mm",
@@ -161,10 +161,10 @@ const OpSpec& scaled_mm_op() {
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = scaled_mm_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::scaled_mm

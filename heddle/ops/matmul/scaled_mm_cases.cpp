@@ -1,7 +1,7 @@
 #include "heddle/ops/matmul/product_examples.h"
 #include "heddle/ops/matmul/scaled_mm.h"
 
-namespace heddle {
+namespace heddle::scaled_mm {
 namespace {
 
 Matrices matrix_input(DType type, i32 rows, i32 columns, bool transposed) {
@@ -17,7 +17,7 @@ constexpr Size kSizes[] = {{1, 1, 1}, {5, 48, 96}, {70, 144, 272}, {3, 200, 128}
 
 }  // namespace
 
-std::vector<Case> scaled_mm_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (const auto& [m, n, k] : kSizes)
     for (const auto& [left, right] : {std::pair{DType::kF8E4M3, DType::kF8E4M3},
@@ -47,4 +47,4 @@ std::vector<Case> scaled_mm_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::scaled_mm

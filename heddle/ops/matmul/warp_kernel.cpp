@@ -10,7 +10,7 @@ namespace {
 
 constexpr i64 kSlabK = 128;  // bytes of a row or column of a slab, and k
 
-struct Shape {
+struct WarpShape {
   i32 rows, columns, row_warps, col_warps;
 
   i64 slab_bytes() const { return i64(rows + columns) * kSlabK; }
@@ -22,10 +22,10 @@ struct Shape {
     return ceil_div(call.rows, rows) * ceil_div(call.columns, columns);
   }
 };
-constexpr Shape kShapes[] = {{128, 128, 4, 2}, {64, 128, 2, 4}, {64, 64, 2, 2}, {16, 64, 1, 4}};
+constexpr WarpShape kWarpShapes[] = {{128, 128, 4, 2}, {64, 128, 2, 4}, {64, 64, 2, 2}, {16, 64, 1, 4}};
 
 // Products and copies of a multiprocessor, in products.
-i64 cost(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
+i64 cost(const WarpShape& shape, const ProductCall& call, const KernelTarget& target) {
   constexpr i64 kCopied = 32;  // products that take as long as the copies of a row
   const i64 waves = ceil_div(shape.tiles(call), target.multiprocessors);
   return waves * (i64(shape.rows) * shape.columns + kCopied * (shape.rows + shape.columns));
@@ -36,18 +36,19 @@ bool multiplies_codes(const KernelTarget& target) {
   return target.arch == 89 || target.arch >= 120;
 }
 
-std::vector<Shape> ranked(const ProductCall& call, const KernelTarget& target) {
-  std::vector<Shape> shapes(std::begin(kShapes) + (multiplies_codes(target) ? 0 : 1), std::end(kShapes));
-  std::ranges::stable_sort(shapes, {}, [&](const Shape& shape) { return cost(shape, call, target); });
+std::vector<WarpShape> ranked(const ProductCall& call, const KernelTarget& target) {
+  std::vector<WarpShape> shapes(std::begin(kWarpShapes) + (multiplies_codes(target) ? 0 : 1),
+                                std::end(kWarpShapes));
+  std::ranges::stable_sort(shapes, {}, [&](const WarpShape& shape) { return cost(shape, call, target); });
   return shapes;
 }
 
-std::string why_not(const ProductCall& call, const KernelTarget& target) {
+std::string why_no_warps(const ProductCall& call, const KernelTarget& target) {
   if (target.arch < 89) return "it is for compute capability 8.9 and newer";
   return why_operands(call);
 }
 
-OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
+OpConfig config_of(const WarpShape& shape, const ProductCall& call, const KernelTarget& target) {
   return {{"kernel", 1},
           {"rows", shape.rows},
           {"columns", shape.columns},
@@ -66,17 +67,17 @@ bool is_of_warp_kernel(const OpConfig& config) {
 
 std::vector<OpConfig> warp_kernel_configs(const ProductCall& call, const KernelTarget& target) {
   std::vector<OpConfig> configs;
-  if (!why_not(call, target).empty()) return configs;
-  for (const Shape& shape : ranked(call, target)) configs.push_back(config_of(shape, call, target));
+  if (!why_no_warps(call, target).empty()) return configs;
+  for (const WarpShape& shape : ranked(call, target)) configs.push_back(config_of(shape, call, target));
   return configs;
 }
 
 KernelPlan warp_kernel(const ProductCall& call, const KernelTarget& target, const OpConfig& config) {
-  KernelPlan plan{.why_not = why_not(call, target), .file = "sm80"};
+  KernelPlan plan{.why_not = why_no_warps(call, target), .file = "sm80"};
   if (!plan.why_not.empty()) return plan;
-  const std::vector<Shape> shapes = ranked(call, target);
-  const Shape& chosen =
-      shape_of(call.op, shapes, config, [&](const Shape& shape) { return config_of(shape, call, target); });
+  const std::vector<WarpShape> shapes = ranked(call, target);
+  const WarpShape& chosen = shape_of(call.op, shapes, config,
+                                     [&](const WarpShape& shape) { return config_of(shape, call, target); });
   plan.constants = config_of(chosen, call, target);
   plan.launches.push_back({.grid = u32(chosen.tiles(call)),
                            .threads = u32(32 * chosen.row_warps * chosen.col_warps),

@@ -3,9 +3,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::multiply {
 
-std::vector<Case> multiply_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -37,14 +37,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& multiply_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Multiply>("multiply", "y = a * b, element by element");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<1>;
     op.reference = reference;
-    op.cases = multiply_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
     op.gradient = {{"multiply", {{"a", "dy"}, {"y", "da"}}},
@@ -54,4 +54,4 @@ const OpSpec& multiply_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::multiply

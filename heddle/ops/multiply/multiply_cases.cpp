@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/multiply/multiply.h"
 
-namespace heddle {
+namespace heddle::multiply {
 
-std::vector<Case> multiply_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n] : {std::pair{1, 1}, {1, 64}, {5, 37}, {33, 300}}) {
@@ -16,4 +16,4 @@ std::vector<Case> multiply_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::multiply

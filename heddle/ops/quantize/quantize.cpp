@@ -3,9 +3,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ops/quantize/quantize_rules.h"
 
-namespace heddle {
+namespace heddle::quantize {
 
-std::vector<Case> quantize_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -43,7 +43,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& quantize_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<Quantize>("quantize", "x = scale * code: codes of 8 bits, and scales of rows or blocks");
@@ -51,11 +51,11 @@ const OpSpec& quantize_op() {
     op.axes = axes;
     op.flops = rowwise_flops<Quantize, 12>;
     op.reference = reference;
-    op.cases = quantize_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::quantize

@@ -3,9 +3,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ops/quantize/quantize_rules.h"
 
-namespace heddle {
+namespace heddle::quantize_both {
 
-std::vector<Case> quantize_both_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -63,7 +63,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& quantize_both_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<QuantizeBoth>(
         "quantize_both", "codes of 8 bits with scales of 1 x 128 blocks, of x and of x transposed");
@@ -72,11 +72,11 @@ const OpSpec& quantize_both_op() {
     op.regions = regions;
     op.flops = rowwise_flops<QuantizeBoth, 24>;
     op.reference = reference;
-    op.cases = quantize_both_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::quantize_both

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/quantize/quantize_both.h"
 
-namespace heddle {
+namespace heddle::quantize_both {
 
-std::vector<Case> quantize_both_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (i32 code = 0; code < kNumCodeKinds; ++code)
@@ -14,4 +14,4 @@ std::vector<Case> quantize_both_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::quantize_both

@@ -3,9 +3,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/reduce/over_rows_plan.h"
 
-namespace heddle {
+namespace heddle::column_sum {
 
-std::vector<Case> column_sum_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -42,14 +42,14 @@ RowsWork work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& column_sum_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ColumnSum>("column_sum", "y = sum of the rows of x");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = column_sum_cases;
+    op.cases = cases;
     set_over_rows_kernel(op, work);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     return op;
@@ -57,4 +57,4 @@ const OpSpec& column_sum_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::column_sum

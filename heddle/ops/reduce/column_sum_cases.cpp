@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/reduce/column_sum.h"
 
-namespace heddle {
+namespace heddle::column_sum {
 
-std::vector<Case> column_sum_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns] :
@@ -16,4 +16,4 @@ std::vector<Case> column_sum_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::column_sum

@@ -6,9 +6,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::reduce {
 
-std::vector<Case> reduce_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -80,14 +80,14 @@ void add_lessons(OpSpec& op) {
 
 }  // namespace
 
-const OpSpec& reduce_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Reduce>("reduce", "y = sum, maximum or mean of each row of x");
     op.infer = infer;
     op.axes = axes;
     op.flops = rowwise_flops<Reduce, 1>;
     op.reference = reference;
-    op.cases = reduce_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     add_lessons(op);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
@@ -96,4 +96,4 @@ const OpSpec& reduce_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::reduce

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/reduce/reduce.h"
 
-namespace heddle {
+namespace heddle::reduce {
 
-std::vector<Case> reduce_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (i32 kind = 0; kind < kNumReduceKinds; ++kind)
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
@@ -21,4 +21,4 @@ std::vector<Case> reduce_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::reduce

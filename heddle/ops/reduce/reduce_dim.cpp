@@ -6,9 +6,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/reduce/over_rows_plan.h"
 
-namespace heddle {
+namespace heddle::reduce_dim {
 
-std::vector<Case> reduce_dim_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -54,7 +54,7 @@ RowsWork work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& reduce_dim_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<ReduceDim>("reduce_dim", "y = sum, maximum or mean of x over its last dimension but one");
@@ -62,7 +62,7 @@ const OpSpec& reduce_dim_op() {
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = reduce_dim_cases;
+    op.cases = cases;
     set_over_rows_kernel(op, work);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"reduce_dim_backward"}};
@@ -71,4 +71,4 @@ const OpSpec& reduce_dim_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::reduce_dim

@@ -6,9 +6,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/reduce/over_rows_plan.h"
 
-namespace heddle {
+namespace heddle::reduce_dim_backward {
 
-std::vector<Case> reduce_dim_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -114,14 +114,14 @@ std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target)
 
 }  // namespace
 
-const OpSpec& reduce_dim_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ReduceDimBackward>("reduce_dim_backward", "dx = the gradient of reduce_dim");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = reduce_dim_backward_cases;
+    op.cases = cases;
     op.kernel = kernel;
     op.configs = configs;
     return op;
@@ -129,4 +129,4 @@ const OpSpec& reduce_dim_backward_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::reduce_dim_backward

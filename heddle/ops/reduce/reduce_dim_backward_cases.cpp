@@ -4,7 +4,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/reduce/reduce_dim_backward.h"
 
-namespace heddle {
+namespace heddle::reduce_dim_backward {
 namespace {
 
 // Many elements are the largest of their column; one column has NaN.
@@ -18,7 +18,7 @@ void give_ties(std::byte* bytes, Values& values) {
 
 }  // namespace
 
-std::vector<Case> reduce_dim_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   constexpr std::array<i32, 3> kShapes[] = {{1, 1, 1},    {3, 37, 1},   {2, 64, 8},     {70, 6, 4},
                                             {5, 7, 3},    {3, 9, 264},  {2, 5, 1000},   {1, 40000, 3},
@@ -34,4 +34,4 @@ std::vector<Case> reduce_dim_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::reduce_dim_backward

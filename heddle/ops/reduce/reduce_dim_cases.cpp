@@ -3,9 +3,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/reduce/reduce_dim.h"
 
-namespace heddle {
+namespace heddle::reduce_dim {
 
-std::vector<Case> reduce_dim_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // Lines of few columns, columns of words, and both in single elements; long ones are added up in parts, with gaps between rows
   // by columns. The last are short lines, of several CTAs.
@@ -33,4 +33,4 @@ std::vector<Case> reduce_dim_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::reduce_dim

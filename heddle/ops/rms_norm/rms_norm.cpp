@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::rms_norm {
 
-std::vector<Case> rms_norm_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -50,14 +50,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& rms_norm_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<RmsNorm>("rms_norm", "y = x / sqrt(mean(x^2) + eps) * weight, row by row");
     op.infer = infer;
     op.axes = axes;
     op.flops = rowwise_flops<RmsNorm, 4>;
     op.reference = reference;
-    op.cases = rms_norm_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.prologue = true, .input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"rms_norm_backward"}, {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}}};
@@ -66,4 +66,4 @@ const OpSpec& rms_norm_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rms_norm

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::rms_norm_backward {
 
-std::vector<Case> rms_norm_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -83,7 +83,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& rms_norm_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<RmsNormBackward>("rms_norm_backward", "dx of rms_norm, and dweight in parts of some rows");
@@ -95,11 +95,11 @@ const OpSpec& rms_norm_backward_op() {
       return i64(as<RmsNormBackward>(args).most_rows()) * 4;  // a scale for each row
     };
     op.reference = reference;
-    op.cases = rms_norm_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rms_norm_backward

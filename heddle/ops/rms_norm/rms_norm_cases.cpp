@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 
-namespace heddle {
+namespace heddle::rms_norm {
 
-std::vector<Case> rms_norm_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns] : {std::pair{1, 1}, {19, 64}, {5, 37}, {33, 300}, {2, 40008}}) {
@@ -15,4 +15,4 @@ std::vector<Case> rms_norm_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rms_norm

@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::rms_norm_residual {
 
-std::vector<Case> rms_norm_residual_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -58,7 +58,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& rms_norm_residual_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<RmsNormResidual>("rms_norm_residual", "sum = x + residual, y = rms_norm of sum, row by row");
@@ -66,7 +66,7 @@ const OpSpec& rms_norm_residual_op() {
     op.axes = axes;
     op.flops = rowwise_flops<RmsNormResidual, 5>;
     op.reference = reference;
-    op.cases = rms_norm_residual_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.output = "y", .wants_f32 = true};
     op.gradient = {{"rms_norm_backward", {{"x", "sum"}}},
@@ -77,4 +77,4 @@ const OpSpec& rms_norm_residual_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rms_norm_residual

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/rms_norm/rms_norm_residual.h"
 
-namespace heddle {
+namespace heddle::rms_norm_residual {
 
-std::vector<Case> rms_norm_residual_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns] :
@@ -16,4 +16,4 @@ std::vector<Case> rms_norm_residual_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rms_norm_residual

@@ -5,9 +5,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 
-namespace heddle {
+namespace heddle::position_gain {
 
-std::vector<Case> position_gain_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -40,18 +40,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& position_gain_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<PositionGain>("position_gain", "y = x, each row times the gain of its position");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<1>;
     op.reference = reference;
-    op.cases = position_gain_cases;
+    op.cases = cases;
     op.traits = {.input = "x", .output = "y"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::position_gain

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/rope/position_gain.h"
 
-namespace heddle {
+namespace heddle::position_gain {
 
-std::vector<Case> position_gain_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   const StepExample decode{{{.start = 0, .rows = 1}}}, mixed{{{0, 5}, {700, 3}}}, far{{{131000, 64}}, 64};
   for (const StepExample& step : {decode, mixed, far})
@@ -20,4 +20,4 @@ std::vector<Case> position_gain_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::position_gain

@@ -3,9 +3,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/rope/turned_rows.h"
 
-namespace heddle {
+namespace heddle::rope {
 
-std::vector<Case> rope_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -58,14 +58,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& rope_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Rope>("rope", "y = x with the pairs of its leading heads turned by their position");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<3>;
     op.reference = reference;
-    op.cases = rope_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true, .can_fuse = can_fuse};
     op.gradient = {{"rope_backward"}};
@@ -74,4 +74,4 @@ const OpSpec& rope_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rope

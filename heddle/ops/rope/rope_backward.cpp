@@ -3,9 +3,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/rope/turned_rows.h"
 
-namespace heddle {
+namespace heddle::rope_backward {
 
-std::vector<Case> rope_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -53,7 +53,7 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& rope_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<RopeBackward>("rope_backward", "dx = dy with the pairs of its leading heads turned back");
@@ -61,7 +61,7 @@ const OpSpec& rope_backward_op() {
     op.axes = axes;
     op.flops = elementwise_flops<3>;
     op.reference = reference;
-    op.cases = rope_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "dy", .output = "dx", .in_place = true};
     return op;
@@ -69,4 +69,4 @@ const OpSpec& rope_backward_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rope_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/rope/rope.h"
 
-namespace heddle {
+namespace heddle::rope {
 
-std::vector<Case> rope_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // {head_dim, rotary_dim, rotated heads, all columns}: whole heads, a part of each, and further columns after the heads.
   for (auto [head_dim, rotary_dim, heads, columns] :
@@ -19,4 +19,4 @@ std::vector<Case> rope_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rope

@@ -6,9 +6,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 
-namespace heddle {
+namespace heddle::rope_table {
 
-std::vector<Case> rope_table_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -50,18 +50,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& rope_table_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<RopeTable>("rope_table", "table = (cos, sin) of each row's position by frequency");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = rope_table_cases;
+    op.cases = cases;
     op.traits = {.output = "table"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rope_table

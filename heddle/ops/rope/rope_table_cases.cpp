@@ -3,9 +3,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/rope/rope_table.h"
 
-namespace heddle {
+namespace heddle::rope_table {
 
-std::vector<Case> rope_table_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // Short positions, and those of a context of 128 K, whose angles test the reduction by pi / 2.
   const StepExample decode{{{.start = 0, .rows = 1}}}, mixed{{{0, 5}, {700, 3}}}, far{{{131000, 64}}, 64};
@@ -27,4 +27,4 @@ std::vector<Case> rope_table_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::rope_table

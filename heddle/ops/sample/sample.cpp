@@ -7,9 +7,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/sample/sample_reference.h"
 
-namespace heddle {
+namespace heddle::sample {
 
-std::vector<Case> sample_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -128,7 +128,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& sample_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Sample>("sample", "chooses each sequence's next token and moves the state on");
     op.infer = infer;
@@ -136,11 +136,11 @@ const OpSpec& sample_op() {
     op.regions = regions;
     op.flops = flops;
     op.reference = reference;
-    op.cases = sample_cases;
+    op.cases = cases;
     op.traits = {.output = "state"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sample

@@ -5,7 +5,7 @@
 #include "heddle/ops/sample/sample.h"
 #include "heddle/ops/sample/sample_reference.h"
 
-namespace heddle {
+namespace heddle::sample {
 namespace {
 
 // Every sequence of a case draws with options of its own. by_blocks: options whose thresholds lie at ends of blocks and slices
@@ -135,7 +135,7 @@ void prepare(const StepExample& step, const Example& example, std::byte* bytes, 
 
 }  // namespace
 
-std::vector<Case> sample_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   // Decode rows go on by themselves; the last row of a prompt only gives a token.
   const StepExample step{{{4, 1}, {0, 5}, {9, 1}, {17, 1}, {3, 7}, {2, 1}, {8, 1}, {6, 1}}};
@@ -188,4 +188,4 @@ std::vector<Case> sample_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sample

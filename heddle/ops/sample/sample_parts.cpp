@@ -5,9 +5,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/sample/sample_reference.h"
 
-namespace heddle {
+namespace heddle::sample_parts {
 
-std::vector<Case> sample_parts_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -77,7 +77,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& sample_parts_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<SampleParts>("sample_parts", "what the choice of a token needs of slices of its scores");
@@ -86,11 +86,11 @@ const OpSpec& sample_parts_op() {
     op.regions = regions;
     op.flops = flops;
     op.reference = reference;
-    op.cases = sample_parts_cases;
+    op.cases = cases;
     op.traits = {.output = "best"};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sample_parts

@@ -3,7 +3,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sample/sample_parts.h"
 
-namespace heddle {
+namespace heddle::sample_parts {
 namespace {
 
 StepSequence options_of(i32 s) {
@@ -39,7 +39,7 @@ double formed(Form form, size_t i, double value, i32 vocab) {
 
 }  // namespace
 
-std::vector<Case> sample_parts_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (const auto& [vocab, form] : {std::pair{1, Form::kRandom},
                                     {64, Form::kTies},
@@ -74,4 +74,4 @@ std::vector<Case> sample_parts_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sample_parts

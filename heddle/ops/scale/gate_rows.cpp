@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::gate_rows {
 
-std::vector<Case> gate_rows_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -35,14 +35,14 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& gate_rows_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<GateRows>("gate_rows", "y = x, each row times the sigmoid of its gate");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<2>;
     op.reference = reference;
-    op.cases = gate_rows_cases;
+    op.cases = cases;
     op.traits = {.input = "x", .output = "y"};
     op.gradient = {{"gate_rows_backward"}};
     return op;
@@ -50,4 +50,4 @@ const OpSpec& gate_rows_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gate_rows

@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::gate_rows_backward {
 
-std::vector<Case> gate_rows_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -45,17 +45,17 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& gate_rows_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<GateRowsBackward>("gate_rows_backward", "dx and dgate of gate_rows");
     op.infer = infer;
     op.axes = axes;
     op.flops = rowwise_flops<GateRowsBackward, 4>;
     op.reference = reference;
-    op.cases = gate_rows_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gate_rows_backward

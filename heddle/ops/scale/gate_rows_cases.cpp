@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/scale/gate_rows.h"
 
-namespace heddle {
+namespace heddle::gate_rows {
 
-std::vector<Case> gate_rows_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n] : {std::pair{1, 1}, {5, 37}, {33, 300}})
@@ -12,4 +12,4 @@ std::vector<Case> gate_rows_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::gate_rows

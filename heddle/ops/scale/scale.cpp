@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::scale {
 
-std::vector<Case> scale_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -38,14 +38,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& scale_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Scale>("scale", "y = factor * x");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<1>;
     op.reference = reference;
-    op.cases = scale_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"scale", {{"x", "dy"}, {"y", "dx"}}}};
@@ -54,4 +54,4 @@ const OpSpec& scale_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::scale

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/scale/scale.h"
 
-namespace heddle {
+namespace heddle::scale {
 
-std::vector<Case> scale_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n] : {std::pair{1, 1}, {5, 37}, {33, 300}})
@@ -13,4 +13,4 @@ std::vector<Case> scale_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::scale

@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::softcap {
 
-std::vector<Case> softcap_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -32,14 +32,14 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& softcap_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Softcap>("softcap", "y = cap * tanh(x / cap)");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<20>;
     op.reference = reference;
-    op.cases = softcap_cases;
+    op.cases = cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"softcap_backward"}};
     return op;
@@ -47,4 +47,4 @@ const OpSpec& softcap_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softcap

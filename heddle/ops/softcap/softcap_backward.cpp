@@ -4,9 +4,9 @@
 
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::softcap_backward {
 
-std::vector<Case> softcap_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -38,18 +38,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& softcap_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<SoftcapBackward>("softcap_backward", "dx = dy * (1 - tanh(x / cap)^2)");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<22>;
     op.reference = reference;
-    op.cases = softcap_backward_cases;
+    op.cases = cases;
     op.traits = {.input = "dy", .output = "dx", .in_place = true};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softcap_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/softcap/softcap_backward.h"
 
-namespace heddle {
+namespace heddle::softcap_backward {
 
-std::vector<Case> softcap_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n] : {std::pair{1, 1}, {5, 37}, {33, 300}})
@@ -14,4 +14,4 @@ std::vector<Case> softcap_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softcap_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/softcap/softcap.h"
 
-namespace heddle {
+namespace heddle::softcap {
 
-std::vector<Case> softcap_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n] : {std::pair{1, 1}, {5, 37}, {33, 300}})
@@ -12,4 +12,4 @@ std::vector<Case> softcap_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softcap

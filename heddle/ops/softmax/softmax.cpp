@@ -6,9 +6,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::softmax {
 
-std::vector<Case> softmax_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -48,14 +48,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& softmax_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Softmax>("softmax", "y = softmax of x, row by row");
     op.infer = infer;
     op.axes = axes;
     op.flops = rowwise_flops<Softmax, 40>;
     op.reference = reference;
-    op.cases = softmax_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y", .in_place = true, .wants_f32 = true};
     op.gradient = {{"softmax_backward"}};
@@ -64,4 +64,4 @@ const OpSpec& softmax_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softmax

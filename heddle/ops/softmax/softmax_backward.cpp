@@ -3,9 +3,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::softmax_backward {
 
-std::vector<Case> softmax_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -52,18 +52,18 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& softmax_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<SoftmaxBackward>("softmax_backward", "dx = y * (dy - sum of dy * y), row by row");
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
     op.reference = reference;
-    op.cases = softmax_backward_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softmax_backward

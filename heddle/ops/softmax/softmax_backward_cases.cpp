@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/softmax/softmax_backward.h"
 
-namespace heddle {
+namespace heddle::softmax_backward {
 
-std::vector<Case> softmax_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns] :
@@ -17,4 +17,4 @@ std::vector<Case> softmax_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softmax_backward

@@ -5,7 +5,7 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/softmax/softmax.h"
 
-namespace heddle {
+namespace heddle::softmax {
 namespace {
 
 // Values of [-spread, spread].
@@ -39,7 +39,7 @@ Case not_finite(i32 columns) {
 
 }  // namespace
 
-std::vector<Case> softmax_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns] : {std::pair{1, 1}, {19, 64}, {5, 37}, {33, 300}, {2, 40008}})
@@ -52,4 +52,4 @@ std::vector<Case> softmax_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::softmax

@@ -4,9 +4,9 @@
 
 #include "heddle/ops/sympow/power_attention_reference.h"
 
-namespace heddle {
+namespace heddle::chunk_sum {
 
-std::vector<Case> chunk_sum_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -59,7 +59,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& chunk_sum_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ChunkSum>("chunk_sum", "sums of x from the begin of each chunk on");
     op.infer = infer;
@@ -69,10 +69,10 @@ const OpSpec& chunk_sum_op() {
     op.scratch = scratch;
     op.gradient = {{"chunk_sum_backward"}};
     op.reference = reference;
-    op.cases = chunk_sum_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::chunk_sum

@@ -4,9 +4,9 @@
 
 #include "heddle/ops/sympow/power_attention_reference.h"
 
-namespace heddle {
+namespace heddle::chunk_sum_backward {
 
-std::vector<Case> chunk_sum_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -60,7 +60,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& chunk_sum_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<ChunkSumBackward>("chunk_sum_backward",
                                         "sums of dy from each position to the end of its chunk");
@@ -70,10 +70,10 @@ const OpSpec& chunk_sum_backward_op() {
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = chunk_sum_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::chunk_sum_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/chunk_sum_backward.h"
 
-namespace heddle {
+namespace heddle::chunk_sum_backward {
 
-std::vector<Case> chunk_sum_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (auto [batch, rows, heads, chunk] :
        {std::array{2, 5, 2, 3}, {1, 1, 1, 0}, {1, 700, 3, 0}, {2, 130, 1, 64}})
@@ -13,4 +13,4 @@ std::vector<Case> chunk_sum_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::chunk_sum_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/chunk_sum.h"
 
-namespace heddle {
+namespace heddle::chunk_sum {
 
-std::vector<Case> chunk_sum_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (auto [batch, rows, heads, chunk] :
        {std::array{2, 5, 2, 3}, {1, 1, 1, 0}, {1, 700, 3, 0}, {2, 130, 1, 64}})
@@ -12,4 +12,4 @@ std::vector<Case> chunk_sum_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::chunk_sum

@@ -4,10 +4,10 @@
 
 #include "heddle/ops/sympow/sympow_reference.h"
 
-namespace heddle {
+namespace heddle::mma_sympow {
 
-std::vector<Case> mma_sympow_cases();
-KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -88,18 +88,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& mma_sympow_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<MmaSympow>("mma_sympow", "s = phi(x)' v for each chunk of rows, phi the symmetric power");
     op.infer = infer;
-    op.kernel = mma_sympow_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = mma_sympow_cases;
+    op.cases = cases;
     op.gradient = {{"sympow_mma_backward", {{"s", "ds"}, {"dy", "v"}}},
                    {"sympow_mma", {{"s", "ds"}, {"y", "dv"}}}};
     return op;
@@ -107,4 +107,4 @@ const OpSpec& mma_sympow_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::mma_sympow

@@ -4,11 +4,11 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/mma_sympow.h"
 
-namespace heddle {
+namespace heddle::mma_sympow {
 
 // Sums over a chunk of products of random signs. Narrow types: a device multiplies rounded columns of phi. Those of power 4 weigh up to
 // the square root of 24 in place of 2, and are rounded three times as often: 6 times as much of both.
-std::vector<Case> mma_sympow_cases() {
+std::vector<Case> cases() {
   struct Shape {
     i32 batch, rows, heads, dim, columns, chunk, power;
   };
@@ -33,4 +33,4 @@ std::vector<Case> mma_sympow_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::mma_sympow

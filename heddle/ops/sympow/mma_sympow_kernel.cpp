@@ -2,9 +2,9 @@
 #include "heddle/ops/sympow/mma_sympow.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 
-namespace heddle {
+namespace heddle::mma_sympow {
 
-KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<MmaSympow>(args);
   constexpr i32 kPositions = 64;  // a stage has so many
   KernelPlan plan{.file = "sm90"};
@@ -42,4 +42,4 @@ KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, 
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::mma_sympow

@@ -2,10 +2,10 @@
 
 #include "heddle/ops/sympow/power_attention_reference.h"
 
-namespace heddle {
+namespace heddle::power_attention {
 
-std::vector<Case> power_attention_cases();
-KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -79,18 +79,18 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& power_attention_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<PowerAttention>(
         "power_attention", "causal attention in chunks with weights (scale <q, k>)^power and gates");
     op.infer = infer;
-    op.kernel = power_attention_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = power_attention_cases;
+    op.cases = cases;
     op.gradient = {
         {"power_attention_backward"}, {"power_attention_keys_backward"}, {"power_attention_past_backward"}};
     return op;
@@ -98,4 +98,4 @@ const OpSpec& power_attention_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention

@@ -1,10 +1,10 @@
 #include "heddle/ops/sympow/power_attention_backward.h"
 #include "heddle/ops/sympow/power_attention_examples.h"
 
-namespace heddle {
+namespace heddle::power_attention_backward {
 
-std::vector<Case> power_attention_backward_cases() {
+std::vector<Case> cases() {
   return power_attention_cases_of<PowerAttentionBackward>(2);
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention_backward

@@ -2,10 +2,9 @@
 #include "heddle/ops/sympow/power_attention_backward.h"
 #include "heddle/ops/sympow/power_attention_gradients.h"
 
-namespace heddle {
+namespace heddle::power_attention_backward {
 
-KernelPlan power_attention_backward_kernel(const std::byte* args, const KernelTarget& target,
-                                           const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<PowerAttentionBackward>(args);
   KernelPlan plan = plan_of_gradient(a, target, 128);
   if (plan.why_not.empty())
@@ -14,4 +13,4 @@ KernelPlan power_attention_backward_kernel(const std::byte* args, const KernelTa
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention_backward

@@ -1,10 +1,10 @@
 #include "heddle/ops/sympow/power_attention.h"
 #include "heddle/ops/sympow/power_attention_examples.h"
 
-namespace heddle {
+namespace heddle::power_attention {
 
-std::vector<Case> power_attention_cases() {
+std::vector<Case> cases() {
   return power_attention_cases_of<PowerAttention>(1);
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention

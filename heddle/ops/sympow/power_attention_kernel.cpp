@@ -2,9 +2,9 @@
 #include "heddle/ops/sympow/power_attention.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 
-namespace heddle {
+namespace heddle::power_attention {
 
-KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<PowerAttention>(args);
   KernelPlan plan{.file = "sm90"};
   plan.why_not =
@@ -29,4 +29,4 @@ KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& tar
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention

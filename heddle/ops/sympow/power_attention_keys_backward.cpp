@@ -2,11 +2,10 @@
 
 #include "heddle/ops/sympow/power_attention_reference.h"
 
-namespace heddle {
+namespace heddle::power_attention_keys_backward {
 
-std::vector<Case> power_attention_keys_backward_cases();
-KernelPlan power_attention_keys_backward_kernel(const std::byte* args, const KernelTarget& target,
-                                                const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -71,21 +70,21 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& power_attention_keys_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<PowerAttentionKeysBackward>("power_attention_keys_backward",
                                                   "dk and dv of power_attention, and dl from its rows' part");
     op.infer = infer;
-    op.kernel = power_attention_keys_backward_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = power_attention_keys_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention_keys_backward

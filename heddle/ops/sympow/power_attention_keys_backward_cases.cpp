@@ -1,10 +1,10 @@
 #include "heddle/ops/sympow/power_attention_examples.h"
 #include "heddle/ops/sympow/power_attention_keys_backward.h"
 
-namespace heddle {
+namespace heddle::power_attention_keys_backward {
 
-std::vector<Case> power_attention_keys_backward_cases() {
+std::vector<Case> cases() {
   return power_attention_cases_of<PowerAttentionKeysBackward>(2);
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention_keys_backward

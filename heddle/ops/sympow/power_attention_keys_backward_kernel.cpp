@@ -2,10 +2,9 @@
 #include "heddle/ops/sympow/power_attention_gradients.h"
 #include "heddle/ops/sympow/power_attention_keys_backward.h"
 
-namespace heddle {
+namespace heddle::power_attention_keys_backward {
 
-KernelPlan power_attention_keys_backward_kernel(const std::byte* args, const KernelTarget& target,
-                                                const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<PowerAttentionKeysBackward>(args);
   KernelPlan plan = plan_of_gradient(a, target, 64);
   if (plan.why_not.empty())
@@ -14,4 +13,4 @@ KernelPlan power_attention_keys_backward_kernel(const std::byte* args, const Ker
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention_keys_backward

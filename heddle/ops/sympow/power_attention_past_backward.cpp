@@ -3,9 +3,9 @@
 #include "heddle/ops/sympow/power_attention_reference.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 
-namespace heddle {
+namespace heddle::power_attention_past_backward {
 
-std::vector<Case> power_attention_past_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -73,7 +73,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
 
 }  // namespace
 
-const OpSpec& power_attention_past_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<PowerAttentionPastBackward>("power_attention_past_backward", "dpast of power_attention");
@@ -84,10 +84,10 @@ const OpSpec& power_attention_past_backward_op() {
     op.flops = flops;
     op.scratch = [](const std::byte*, const TileCoord&) { return i64(12) * kChunkRows; };
     op.reference = reference;
-    op.cases = power_attention_past_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention_past_backward

@@ -1,9 +1,9 @@
 #include "heddle/ops/sympow/power_attention_examples.h"
 #include "heddle/ops/sympow/power_attention_past_backward.h"
 
-namespace heddle {
+namespace heddle::power_attention_past_backward {
 
-std::vector<Case> power_attention_past_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases = power_attention_cases_of<PowerAttentionPastBackward>(2);
   // Rows that begin at words of 16 bytes, as sympow_mma makes them.
   for (const PowerAttentionExample& e : {PowerAttentionExample{2, 37, 3, 16, 72, 0, 2, true, true, true},
@@ -16,4 +16,4 @@ std::vector<Case> power_attention_past_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::power_attention_past_backward

@@ -2,10 +2,10 @@
 
 #include "heddle/ops/sympow/state_scan_reference.h"
 
-namespace heddle {
+namespace heddle::state_scan {
 
-std::vector<Case> state_scan_cases();
-KernelPlan state_scan_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -66,22 +66,22 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& state_scan_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<StateScan>("state_scan",
                                  "the state before each chunk, from what each chunk adds and its decay");
     op.infer = infer;
-    op.kernel = state_scan_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = state_scan_cases;
+    op.cases = cases;
     op.gradient = {{"state_scan_backward"}, {"state_scan_gates"}};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan

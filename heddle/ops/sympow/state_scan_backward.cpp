@@ -2,11 +2,10 @@
 
 #include "heddle/ops/sympow/state_scan_reference.h"
 
-namespace heddle {
+namespace heddle::state_scan_backward {
 
-std::vector<Case> state_scan_backward_cases();
-KernelPlan state_scan_backward_kernel(const std::byte* args, const KernelTarget& target,
-                                      const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -75,21 +74,21 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& state_scan_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<StateScanBackward>("state_scan_backward",
                                          "du and ds0 of state_scan, and parts of the decays' gradients");
     op.infer = infer;
-    op.kernel = state_scan_backward_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = state_scan_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan_backward

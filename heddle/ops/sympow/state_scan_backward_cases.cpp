@@ -1,10 +1,10 @@
 #include "heddle/ops/sympow/state_scan_backward.h"
 #include "heddle/ops/sympow/state_scan_examples.h"
 
-namespace heddle {
+namespace heddle::state_scan_backward {
 
-std::vector<Case> state_scan_backward_cases() {
+std::vector<Case> cases() {
   return state_scan_cases_of<StateScanBackward>();
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan_backward

@@ -2,9 +2,9 @@
 #include "heddle/ops/sympow/state_scan_backward.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 
-namespace heddle {
+namespace heddle::state_scan_backward {
 
-KernelPlan state_scan_backward_kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
   const auto& a = as<StateScanBackward>(args);
   KernelPlan plan{.file = "sm80"};
   plan.why_not = first_of({why_dtype("s", a.s.dtype), why_rows("s", a.s, a.s.dtype),
@@ -18,4 +18,4 @@ KernelPlan state_scan_backward_kernel(const std::byte* args, const KernelTarget&
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan_backward

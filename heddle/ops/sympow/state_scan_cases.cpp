@@ -1,10 +1,10 @@
 #include "heddle/ops/sympow/state_scan.h"
 #include "heddle/ops/sympow/state_scan_examples.h"
 
-namespace heddle {
+namespace heddle::state_scan {
 
-std::vector<Case> state_scan_cases() {
+std::vector<Case> cases() {
   return state_scan_cases_of<StateScan>();
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan

@@ -2,9 +2,9 @@
 
 #include "heddle/ops/sympow/state_scan_reference.h"
 
-namespace heddle {
+namespace heddle::state_scan_gates {
 
-std::vector<Case> state_scan_gates_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -56,7 +56,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& state_scan_gates_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<StateScanGates>("state_scan_gates", "dl of state_scan, at the ends of chunks");
     op.infer = infer;
@@ -64,10 +64,10 @@ const OpSpec& state_scan_gates_op() {
     op.regions = regions;
     op.flops = flops;
     op.reference = reference;
-    op.cases = state_scan_gates_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan_gates

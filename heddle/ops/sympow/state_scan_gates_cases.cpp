@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/state_scan_gates.h"
 
-namespace heddle {
+namespace heddle::state_scan_gates {
 
-std::vector<Case> state_scan_gates_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (auto [batch, rows, heads, chunk, parts] :
        {std::array{2, 5, 2, 3, 4}, {1, 1, 1, 0, 1}, {1, 130, 3, 32, 36}}) {
@@ -14,4 +14,4 @@ std::vector<Case> state_scan_gates_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan_gates

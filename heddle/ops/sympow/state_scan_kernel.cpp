@@ -2,9 +2,9 @@
 #include "heddle/ops/sympow/state_scan.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 
-namespace heddle {
+namespace heddle::state_scan {
 
-KernelPlan state_scan_kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
   const auto& a = as<StateScan>(args);
   KernelPlan plan{.file = "sm80"};
   const bool begins = a.s0.rank > 0;
@@ -19,4 +19,4 @@ KernelPlan state_scan_kernel(const std::byte* args, const KernelTarget&, const O
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_scan

@@ -3,9 +3,9 @@
 #include "heddle/ops/sympow/power_attention_reference.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 
-namespace heddle {
+namespace heddle::state_values {
 
-std::vector<Case> state_values_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -64,7 +64,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
 
 }  // namespace
 
-const OpSpec& state_values_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<StateValues>("state_values", "v times the decay to the end of each chunk, and the decay alone");
@@ -76,10 +76,10 @@ const OpSpec& state_values_op() {
     op.scratch = [](const std::byte*, const TileCoord&) { return i64(4) * kChunkRows; };
     op.gradient = {{"state_values_backward"}};
     op.reference = reference;
-    op.cases = state_values_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_values

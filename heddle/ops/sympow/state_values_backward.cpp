@@ -3,9 +3,9 @@
 #include "heddle/ops/sympow/power_attention_reference.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 
-namespace heddle {
+namespace heddle::state_values_backward {
 
-std::vector<Case> state_values_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -71,7 +71,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
 
 }  // namespace
 
-const OpSpec& state_values_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<StateValuesBackward>("state_values_backward", "dv and dl of state_values");
     op.infer = infer;
@@ -81,10 +81,10 @@ const OpSpec& state_values_backward_op() {
     op.flops = flops;
     op.scratch = [](const std::byte*, const TileCoord&) { return i64(8) * kChunkRows; };
     op.reference = reference;
-    op.cases = state_values_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_values_backward

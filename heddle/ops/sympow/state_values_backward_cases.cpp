@@ -1,10 +1,10 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/state_values_backward.h"
 
-namespace heddle {
+namespace heddle::state_values_backward {
 
 // A decay is at most e^2.
-std::vector<Case> state_values_backward_cases() {
+std::vector<Case> cases() {
   struct Shape {
     i32 batch, rows, heads, columns, chunk;
     bool gates, normalise;
@@ -25,4 +25,4 @@ std::vector<Case> state_values_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_values_backward

@@ -1,10 +1,10 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/state_values.h"
 
-namespace heddle {
+namespace heddle::state_values {
 
 // A decay is at most e^2.
-std::vector<Case> state_values_cases() {
+std::vector<Case> cases() {
   struct Shape {
     i32 batch, rows, heads, columns, chunk;
     bool gates, normalise;
@@ -23,4 +23,4 @@ std::vector<Case> state_values_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::state_values

@@ -2,9 +2,9 @@
 
 #include "heddle/ops/sympow/sympow_reference.h"
 
-namespace heddle {
+namespace heddle::sympow {
 
-std::vector<Case> sympow_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -33,7 +33,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& sympow_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<Sympow>("sympow", "y = phi(x), the symmetric power of rows: <phi(q), phi(k)> = <q, k>^power");
@@ -41,11 +41,11 @@ const OpSpec& sympow_op() {
     op.axes = axes;
     op.flops = elementwise_flops<2>;
     op.reference = reference;
-    op.cases = sympow_cases;
+    op.cases = cases;
     op.gradient = {{"sympow_backward"}};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow

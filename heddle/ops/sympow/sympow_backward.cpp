@@ -2,9 +2,9 @@
 
 #include "heddle/ops/sympow/sympow_reference.h"
 
-namespace heddle {
+namespace heddle::sympow_backward {
 
-std::vector<Case> sympow_backward_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -48,7 +48,7 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& sympow_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
         op_of<SympowBackward>("sympow_backward", "dx = J' dy, J the Jacobian of the symmetric power at x");
@@ -57,10 +57,10 @@ const OpSpec& sympow_backward_op() {
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = sympow_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_backward

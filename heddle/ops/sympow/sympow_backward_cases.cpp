@@ -1,10 +1,10 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/sympow_backward.h"
 
-namespace heddle {
+namespace heddle::sympow_backward {
 
 // Sums of products of random signs.
-std::vector<Case> sympow_backward_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns, power] :
@@ -17,4 +17,4 @@ std::vector<Case> sympow_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_backward

@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/sympow.h"
 
-namespace heddle {
+namespace heddle::sympow {
 
-std::vector<Case> sympow_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [rows, columns, power] :
@@ -13,4 +13,4 @@ std::vector<Case> sympow_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow

@@ -2,10 +2,10 @@
 
 #include "heddle/ops/sympow/sympow_reference.h"
 
-namespace heddle {
+namespace heddle::sympow_mma {
 
-std::vector<Case> sympow_mma_cases();
-KernelPlan sympow_mma_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -66,22 +66,22 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& sympow_mma_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<SympowMma>("sympow_mma",
                                  "y = phi(x) s, phi the symmetric power, s a state for each chunk of rows");
     op.infer = infer;
-    op.kernel = sympow_mma_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = sympow_mma_cases;
+    op.cases = cases;
     op.gradient = {{"sympow_mma_backward"}, {"mma_sympow", {{"v", "dy"}, {"s", "ds"}}}};
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_mma

@@ -5,11 +5,10 @@
 
 #include "heddle/ops/sympow/sympow_reference.h"
 
-namespace heddle {
+namespace heddle::sympow_mma_backward {
 
-std::vector<Case> sympow_mma_backward_cases();
-KernelPlan sympow_mma_backward_kernel(const std::byte* args, const KernelTarget& target,
-                                      const OpConfig& config);
+std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -75,21 +74,21 @@ void reference(const std::byte* args, Values& values) {
 
 }  // namespace
 
-const OpSpec& sympow_mma_backward_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<SympowMmaBackward>(
         "sympow_mma_backward", "dx = J' (s dy), J the Jacobian of the symmetric power at each row of x");
     op.infer = infer;
-    op.kernel = sympow_mma_backward_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;
-    op.cases = sympow_mma_backward_cases;
+    op.cases = cases;
     return op;
   }();
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_mma_backward

@@ -4,10 +4,10 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/sympow_mma_backward.h"
 
-namespace heddle {
+namespace heddle::sympow_mma_backward {
 
 // An element is the sum of about 2 width columns / dim products of random signs.
-std::vector<Case> sympow_mma_backward_cases() {
+std::vector<Case> cases() {
   struct Shape {
     i32 batch, rows, heads, dim, columns, chunk, power;
   };
@@ -32,4 +32,4 @@ std::vector<Case> sympow_mma_backward_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_mma_backward

@@ -2,9 +2,9 @@
 #include "heddle/ops/sympow/sympow_kernels.h"
 #include "heddle/ops/sympow/sympow_mma_backward.h"
 
-namespace heddle {
+namespace heddle::sympow_mma_backward {
 
-KernelPlan sympow_mma_backward_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<SympowMmaBackward>(args);
   KernelPlan plan{.file = "sm90"};
   plan.why_not = first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
@@ -36,4 +36,4 @@ KernelPlan sympow_mma_backward_kernel(const std::byte* args, const KernelTarget&
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_mma_backward

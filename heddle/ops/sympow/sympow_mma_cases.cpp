@@ -4,10 +4,10 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/sympow/sympow_mma.h"
 
-namespace heddle {
+namespace heddle::sympow_mma {
 
 // Sums of products of random signs. Narrow types: a device multiplies rounded columns of phi.
-std::vector<Case> sympow_mma_cases() {
+std::vector<Case> cases() {
   struct Shape {
     i32 batch, rows, heads, dim, columns, chunk, power;
   };
@@ -30,4 +30,4 @@ std::vector<Case> sympow_mma_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_mma

@@ -2,9 +2,9 @@
 #include "heddle/ops/sympow/sympow_kernels.h"
 #include "heddle/ops/sympow/sympow_mma.h"
 
-namespace heddle {
+namespace heddle::sympow_mma {
 
-KernelPlan sympow_mma_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<SympowMma>(args);
   KernelPlan plan{.file = "sm90"};
   plan.why_not = first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
@@ -33,4 +33,4 @@ KernelPlan sympow_mma_kernel(const std::byte* args, const KernelTarget& target, 
   return plan;
 }
 
-}  // namespace heddle
+}  // namespace heddle::sympow_mma

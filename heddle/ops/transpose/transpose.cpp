@@ -5,9 +5,9 @@
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
-namespace heddle {
+namespace heddle::transpose {
 
-std::vector<Case> transpose_cases();
+std::vector<Case> cases();
 
 namespace {
 
@@ -51,14 +51,14 @@ RowWork row_work(const std::byte* args) {
 
 }  // namespace
 
-const OpSpec& transpose_op() {
+const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<Transpose>("transpose", "y[n, m] = x[m, n]");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<0>;
     op.reference = reference;
-    op.cases = transpose_cases;
+    op.cases = cases;
     set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y"};
     op.gradient = {{"transpose", {{"x", "dy"}, {"y", "dx"}}}};
@@ -67,4 +67,4 @@ const OpSpec& transpose_op() {
   return spec;
 }
 
-}  // namespace heddle
+}  // namespace heddle::transpose

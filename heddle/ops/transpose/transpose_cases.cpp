@@ -1,9 +1,9 @@
 #include "heddle/ir/cases.h"
 #include "heddle/ops/transpose/transpose.h"
 
-namespace heddle {
+namespace heddle::transpose {
 
-std::vector<Case> transpose_cases() {
+std::vector<Case> cases() {
   std::vector<Case> cases;
   for (auto [m, n] : {std::pair{1, 1}, {1, 70}, {70, 1}, {5, 37}, {130, 67}, {72, 136}}) {
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16, DType::kI32})
@@ -14,4 +14,4 @@ std::vector<Case> transpose_cases() {
   return cases;
 }
 
-}  // namespace heddle
+}  // namespace heddle::transpose

@@ -10,10 +10,11 @@
 namespace heddle::jinja {
 namespace {
 
-constexpr int kMaxDepth = 90;  // leaves room for what a template puts around it, below the limit for values
+constexpr int kMaxJsonDepth =
+    90;  // leaves room for what a template puts around it, below the limit for values
 
 Value read(const Json& json, int depth) {
-  require(depth < kMaxDepth, "JSON of more than {} levels", kMaxDepth);
+  require(depth < kMaxJsonDepth, "JSON of more than {} levels", kMaxJsonDepth);
   if (json.is_bool()) return Value(json.as_bool());
   if (json.is_integer()) {
     const std::optional<int64_t> integer = json.to_int();

@@ -115,7 +115,7 @@ Value repeat(Budget& budget, const Value& value, int64_t times) {
   return make_sequence(std::move(items), sequence.flavor);
 }
 
-bool is_list(const Value& value) {
+bool is_list_or_tuple(const Value& value) {
   return value.is(Kind::kSequence) && value.as_sequence().is_list();
 }
 
@@ -134,15 +134,16 @@ Value apply_binary(Budget& budget, std::string_view operation, const Value& a, c
   require_defined(b);
   if (a.is_number() && b.is_number()) return numbers(operation, a, b);
   if (operation == "+" && a.is(Kind::kString) && b.is(Kind::kString)) return join_texts(budget, a, b);
-  if (operation == "+" && is_list(a) && is_list(b) && a.as_sequence().flavor == b.as_sequence().flavor) {
+  if (operation == "+" && is_list_or_tuple(a) && is_list_or_tuple(b) &&
+      a.as_sequence().flavor == b.as_sequence().flavor) {
     std::vector<Value> items = items_of(budget, a);
     const std::vector<Value> more = items_of(budget, b);
     items.insert(items.end(), more.begin(), more.end());
     return make_sequence(std::move(items), a.as_sequence().flavor);
   }
   if (operation == "*") {
-    if (b.is_integer() && (a.is(Kind::kString) || is_list(a))) return repeat(budget, a, b.as_int());
-    if (a.is_integer() && (b.is(Kind::kString) || is_list(b))) return repeat(budget, b, a.as_int());
+    if (b.is_integer() && (a.is(Kind::kString) || is_list_or_tuple(a))) return repeat(budget, a, b.as_int());
+    if (a.is_integer() && (b.is(Kind::kString) || is_list_or_tuple(b))) return repeat(budget, b, a.as_int());
   }
   fail(ErrorCode::kInvalidArgument, "'{}' of {} and {}: they do not go together", operation, describe(a),
        describe(b));
