@@ -4,7 +4,7 @@ Without MODEL_DIR: the templates of tests/goldens/chat, and small ones that show
 and method of Jinja; else those of the models. A small template may be refused as not supported, but only by
 heddle alone; a difference and a text where transformers refuses are errors.
 
-usage: parity_chat.py [--heddle build/release/heddle] [--count 250] [--seed 1] [MODEL_DIR...]
+usage: parity_chat.py [--heddle build/release/heddle] [--count 100] [--seed 1] [MODEL_DIR...]
 """
 
 import argparse
@@ -83,7 +83,7 @@ def compare_constructs(program: str, model: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
-    parser.add_argument("--count", type=int, default=250)
+    parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("models", nargs="*", type=Path)
     options = parser.parse_args()

@@ -107,7 +107,7 @@ def main():
     )
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=3000)
+    parser.add_argument("--count", type=int, default=1000)
     arguments = parser.parse_args()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
