@@ -49,11 +49,6 @@ class OnGpu : public testing::Test {
     ::setenv(name.c_str(), value.c_str(), 1);
     set_.push_back(name);
   }
-  static std::string output(const std::vector<std::string>& args) {
-    const Outcome outcome = run_program({.args = args});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return outcome.out;
-  }
   static void expect_in(const std::string& text, const std::string& words) {
     EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
   }

@@ -1,4 +1,4 @@
-// A file of prompts on the shipped model. tests/generate_batch_test.cpp tests what remains after a crash.
+// A file of prompts on the shipped model. tests/program/generate_batch_test.cpp tests what remains after a crash.
 #include "heddle/session/prompt_batch.h"
 
 #include <algorithm>

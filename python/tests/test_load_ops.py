@@ -49,7 +49,7 @@ def test_it_is_a_part_of_a_program():
 
 
 def copied(folder, changes, name="soft_clip"):
-    for path in (FOLDER / "soft_clip").iterdir():
+    for path in (FOLDER / "soft_clip").glob("soft_clip*"):
         text = path.read_text().replace("soft_clip", name)
         for old, new in changes.items():
             text = text.replace(old, new)

@@ -92,7 +92,7 @@ size_t shared_size(const std::string& source) {
 // program that begins so compiles it, because many beginnings come once.
 std::string ahead_of(const std::string& shared, const fs::path& headers) {
   if (shared.empty()) return EMULATED_GPU_AHEAD;
-  const std::string name = headers / ("ahead_" + std::to_string(std::hash<std::string>()(shared)) + ".h");
+  std::string name = headers / ("ahead_" + std::to_string(std::hash<std::string>()(shared)) + ".h");
   if (fs::exists(name + ".gch")) return name;
   const Folder folder(headers);
   if (folder.path.empty()) return EMULATED_GPU_AHEAD;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -97,6 +98,17 @@ Outcome run_program(const Command& command) {
   if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   return outcome;
+}
+
+std::string output(const std::vector<std::string>& args) {
+  const Outcome outcome = run_program({.args = args});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return outcome.out;
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
 }
 
 }  // namespace heddle

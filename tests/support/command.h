@@ -33,4 +33,12 @@ struct Outcome {
 
 Outcome run_program(const Command& command);
 
+// Returns what it prints. The test fails unless it exits with 0.
+std::string output(const std::vector<std::string>& args);
+
+void expect_words(const std::string& text, const std::vector<std::string>& words);
+
+// The shipped model.
+inline const std::string kStoryteller = HEDDLE_SOURCE_DIR "/models/storyteller";
+
 }  // namespace heddle

@@ -30,7 +30,7 @@ struct Misuse {
 void PrintTo(const Misuse& misuse, std::ostream* out);
 std::string name_of_misuse(const testing::TestParamInfo<Misuse>& info);
 
-// A table that instantiates it gives the test its name.
+// A table that instantiates it gives the tests of program/misuse_test.cpp their names.
 class Misuses : public testing::TestWithParam<Misuse> {
  public:
   void run() const;

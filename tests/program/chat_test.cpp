@@ -17,7 +17,6 @@
 namespace heddle {
 namespace {
 
-const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
 // The model does not know conversations: each message is a sum or the beginning of a story, a separate text.
 constexpr const char* kTemplate =
     "{% for m in messages %}{% if m.role == 'assistant' %}{{ m.content }}{{ eos_token }}"
@@ -25,14 +24,9 @@ constexpr const char* kTemplate =
 
 std::vector<std::string> arguments(const Scratch& scratch, const std::vector<std::string>& more) {
   write_file(scratch.path("form"), kTemplate);
-  std::vector<std::string> args = {"chat", kModel, "--template", scratch.path("form")};
+  std::vector<std::string> args = {"chat", kStoryteller, "--template", scratch.path("form")};
   args.insert(args.end(), more.begin(), more.end());
   return args;
-}
-
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
 }
 
 struct Piped : testing::Test {
@@ -92,8 +86,8 @@ TEST_F(Piped, AFullContextStopsOrSlides) {
 
 TEST_F(Piped, GenerateTakesOneTurn) {
   write_file(scratch.path("form"), kTemplate);
-  const Outcome outcome = run_program(
-      {.args = {"generate", kModel, "--chat", "--template", scratch.path("form"), "--prompt", "27 + 45 ="}});
+  const Outcome outcome = run_program({.args = {"generate", kStoryteller, "--chat", "--template",
+                                                scratch.path("form"), "--prompt", "27 + 45 ="}});
   EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
 }
 

@@ -189,9 +189,6 @@ const Misuse kChats[] = {
      {"--chat is for --prompt"}},
 };
 
-TEST_P(Misuses, EndsWithAMessage) {
-  run();
-}
 INSTANTIATE_TEST_SUITE_P(Sampling, Misuses, testing::ValuesIn(kSampling), name_of_misuse);
 INSTANTIATE_TEST_SUITE_P(Texts, Misuses, testing::ValuesIn(kTexts), name_of_misuse);
 INSTANTIATE_TEST_SUITE_P(Chats, Misuses, testing::ValuesIn(kChats), name_of_misuse);

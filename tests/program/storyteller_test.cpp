@@ -12,18 +12,18 @@
 #include "heddle/engine/engine.h"
 #include "heddle/model/build/family.h"
 #include "heddle/text/tokenizer.h"
+#include "tests/support/command.h"
 
 namespace heddle {
 namespace {
 
-const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
 constexpr i32 kSequences = 16;
 constexpr size_t kLongestAnswer = 20;  // tokens, the end included
 // In logits. KV pages round to bf16, and so do wide products on some CPUs: 0.07 was seen.
 constexpr double kNoise = 0.25;
 
 const Json& expected() {
-  static const Json json = load_json(kModel + "/expected.json");
+  static const Json json = load_json(kStoryteller + "/expected.json");
   return json;
 }
 
@@ -36,9 +36,9 @@ double margin_of(std::span<const float> logits, i32 token) {
 }
 
 struct Storyteller : testing::Test {
-  Tokenizer tokenizer = Tokenizer::load(kModel + "/tokenizer.json");
+  Tokenizer tokenizer = Tokenizer::load(kStoryteller + "/tokenizer.json");
   i32 end = tokenizer.token_to_id("<|end_of_text|>").value();
-  Engine engine{open_model(kModel), {.max_sequences = kSequences}};
+  Engine engine{open_model(kStoryteller), {.max_sequences = kSequences}};
 
   // Greedy answers of up to kSequences prompts, as one batch; an answer without an end is marked.
   std::vector<std::string> answers(std::span<const std::string> prompts) {
@@ -138,10 +138,11 @@ TEST(StorytellerProgram, PrintsStoriesAndSums) {
   const auto margins = json_to<std::vector<double>>(story.at("margins"));
   const auto unclear = std::find_if(margins.begin(), margins.end(), [](double m) { return m < kNoise; });
   const auto ids = json_to<std::vector<i32>>(story.at("ids"));
-  const std::string clear = Tokenizer::load(kModel + "/tokenizer.json")
+  const std::string clear = Tokenizer::load(kStoryteller + "/tokenizer.json")
                                 .decode(std::span(ids).first(size_t(unclear - margins.begin())), true);
   const std::string& prompt = story.at("prompt").as_string();
-  const std::string generate = std::string(HEDDLE_PROGRAM) + " generate " + kModel + " 2>/dev/null --prompt ";
+  const std::string generate =
+      std::string(HEDDLE_PROGRAM) + " generate " + kStoryteller + " 2>/dev/null --prompt ";
   const std::string told = output_of(generate + "'" + prompt + "' --max-tokens 600");
   EXPECT_EQ(told.substr(0, clear.size()), clear);
   EXPECT_GT(told.size(), 800u);

@@ -52,7 +52,7 @@ std::vector<std::byte> args_of(const OpSpec& op, const Sizes& of) {
   return args;
 }
 
-KernelPlan plan_of(const char* name, const Sizes& of, const char* arch = "sm_90a") {
+KernelPlan sympow_plan(const char* name, const Sizes& of, const char* arch = "sm_90a") {
   const OpSpec& op = get_op(name);
   return op.kernel(args_of(op, of).data(), cuda::kernel_target_of(arch), {});
 }
@@ -64,21 +64,21 @@ constexpr const char* kOps[] = {
 
 TEST(SympowKernels, SayWhatDoesNotFit) {
   for (const char* op : kOps) {
-    EXPECT_EQ(plan_of(op, {}).why_not, "") << op;
-    EXPECT_EQ(plan_of(op, {.dim = 24, .columns = 40, .type = DType::kF16}).why_not, "") << op;
-    EXPECT_NE(plan_of(op, {.columns = 36}).why_not, "") << op;
-    EXPECT_NE(plan_of(op, {.type = DType::kF32}).why_not, "") << op;
+    EXPECT_EQ(sympow_plan(op, {}).why_not, "") << op;
+    EXPECT_EQ(sympow_plan(op, {.dim = 24, .columns = 40, .type = DType::kF16}).why_not, "") << op;
+    EXPECT_NE(sympow_plan(op, {.columns = 36}).why_not, "") << op;
+    EXPECT_NE(sympow_plan(op, {.type = DType::kF32}).why_not, "") << op;
     const bool any = std::string(op).starts_with("state_scan");
-    EXPECT_EQ(plan_of(op, {}, "sm_80").why_not.empty(), any) << op;
+    EXPECT_EQ(sympow_plan(op, {}, "sm_80").why_not.empty(), any) << op;
   }
   for (const char* op : {"sympow_mma", "sympow_mma_backward", "mma_sympow"})
     for (const i32 dim : {8, 16, 32, 64})
-      EXPECT_EQ(plan_of(op, {.rows = 100, .heads = 1, .dim = dim, .chunk = 0, .power = 4}).why_not, "")
+      EXPECT_EQ(sympow_plan(op, {.rows = 100, .heads = 1, .dim = dim, .chunk = 0, .power = 4}).why_not, "")
           << dim;
-  EXPECT_EQ(plan_of("power_attention", {.power = 4}).why_not, "");
-  EXPECT_EQ(plan_of("mma_sympow", {.chunk = 100}).why_not, "chunk = 100; must be 0 or a multiple of 64");
-  EXPECT_EQ(plan_of("power_attention", {.columns = 128}).why_not, "");
-  EXPECT_EQ(plan_of("power_attention_backward", {.columns = 128}).why_not,
+  EXPECT_EQ(sympow_plan("power_attention", {.power = 4}).why_not, "");
+  EXPECT_EQ(sympow_plan("mma_sympow", {.chunk = 100}).why_not, "chunk = 100; must be 0 or a multiple of 64");
+  EXPECT_EQ(sympow_plan("power_attention", {.columns = 128}).why_not, "");
+  EXPECT_EQ(sympow_plan("power_attention_backward", {.columns = 128}).why_not,
             "v has rows of 128; must be at most 80");
 }
 
@@ -86,7 +86,7 @@ TEST(SympowKernels, TakeWhatADeviceHas) {
   for (const char* op : kOps)
     for (const i32 dim : {8, 64, 128})
       for (const i32 columns : {8, 64, 72, 80, 128}) {
-        const KernelPlan plan = plan_of(op, {.dim = dim, .columns = columns});
+        const KernelPlan plan = sympow_plan(op, {.dim = dim, .columns = columns});
         if (!plan.why_not.empty()) continue;
         for (const KernelLaunch& launch : plan.launches) {
           EXPECT_LE(launch.shared_bytes, cuda::kernel_target_of("sm_90a").shared_bytes) << op;

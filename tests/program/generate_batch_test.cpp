@@ -16,14 +16,12 @@
 namespace heddle {
 namespace {
 
-const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
-
 struct GenerateBatch : testing::Test {
   Scratch scratch;
   std::string prompts = scratch.path("prompts.jsonl"), out = scratch.path("out.jsonl");
 
   Command command(std::vector<std::string> more = {}) const {
-    Command made{.args = {"generate", kModel, "--prompts", prompts, "--out", out}};
+    Command made{.args = {"generate", kStoryteller, "--prompts", prompts, "--out", out}};
     made.args.insert(made.args.end(), more.begin(), more.end());
     return made;
   }
@@ -68,7 +66,7 @@ TEST_F(GenerateBatch, AnswersEveryLineAsItIsAnsweredAlone) {
   EXPECT_EQ(all.at(1).at("finish_reason").as_string(), "eos");
   EXPECT_EQ(all.at(3).at("finish_reason").as_string(), "length");
   EXPECT_EQ(all.at(3).at("tokens").size(), 30u);
-  const Outcome alone = run_program({.args = {"generate", kModel, "--prompt", "1 + 45 =", "--json"}});
+  const Outcome alone = run_program({.args = {"generate", kStoryteller, "--prompt", "1 + 45 =", "--json"}});
   const Json one = parse_json(alone.out, "out");
   for (const char* key : {"text", "tokens", "prompt_tokens", "finish_reason"})
     EXPECT_EQ(one.at(key).dump(), all.at(2).at(key).dump());

@@ -18,6 +18,7 @@
 #include "heddle/ops/matmul/bmm.h"
 #include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/matmul/scaled_mm.h"
+#include "tests/kernels/h100.h"
 
 namespace heddle {
 namespace {
@@ -32,11 +33,6 @@ Matmul product(i32 m, i32 n, i32 k, DType type = DType::kBf16, bool along_m = fa
               .y = dense(type, {m, n})};
   args.a.data.buffer = 0, args.b.data.buffer = 1, args.y.buffer = 2;
   return args;
-}
-
-const KernelTarget& h100() {
-  static const KernelTarget target = cuda::kernel_target_of("sm_90a");
-  return target;
 }
 
 KernelPlan plan_of(const Matmul& args, const KernelTarget& target = h100()) {

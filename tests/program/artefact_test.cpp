@@ -17,16 +17,10 @@
 namespace heddle {
 namespace {
 
-const std::string kStory = HEDDLE_SOURCE_DIR "/models/storyteller";
 const std::string kOther = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny";
 
 class Artefacts : public testing::Test {
  protected:
-  static std::string output(const std::vector<std::string>& args) {
-    const Outcome outcome = run_program({.args = args});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return outcome.out;
-  }
   static void expect_in(const std::string& text, const std::string& words) {
     EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
   }
@@ -37,7 +31,7 @@ class Artefacts : public testing::Test {
     for (const std::string& word : words) expect_in(outcome.err, word);
   }
   static std::vector<std::string> sum(const std::vector<std::string>& more) {
-    std::vector<std::string> args = {"generate", kStory, "--prompt", "27 + 45 ="};
+    std::vector<std::string> args = {"generate", kStoryteller, "--prompt", "27 + 45 ="};
     args.insert(args.end(), more.begin(), more.end());
     return args;
   }
@@ -47,8 +41,8 @@ class Artefacts : public testing::Test {
 };
 
 TEST_F(Artefacts, RunAsTheModelDoes) {
-  const std::string said =
-      output({"compile", kStory, "--device", "cpu", "--workers", "3", "--scheduler", "dag", "--out", file});
+  const std::string said = output(
+      {"compile", kStoryteller, "--device", "cpu", "--workers", "3", "--scheduler", "dag", "--out", file});
   expect_in(said, "3 workers, dag, contexts of 768");
   expect_in(said, " 512 rows of 1: ");
   EXPECT_EQ(output({"check", file}).find("REJECTED"), std::string::npos);
@@ -57,15 +51,16 @@ TEST_F(Artefacts, RunAsTheModelDoes) {
   EXPECT_EQ(output(sum({"--program", file})), " 72.\n");
   EXPECT_EQ(output(sum({"--program", file, "--prove", "--executor", "reference", "--max-context", "64"})),
             " 72.\n");
-  expect_in(output({"bench", kStory, "--program", file, "--positions", "4", "--prefill", "9", "--rounds", "1",
-                    "--steps", "2"}),
+  expect_in(output({"bench", kStoryteller, "--program", file, "--positions", "4", "--prefill", "9",
+                    "--rounds", "1", "--steps", "2"}),
             "decode at position 4");
-  expect_in(output({"profile", kStory, "--program", file, "--position", "9", "--steps", "3"}), "3 workers");
+  expect_in(output({"profile", kStoryteller, "--program", file, "--position", "9", "--steps", "3"}),
+            "3 workers");
 }
 
 // A flag that is lost on its way from the command line to the programs is not among them.
 TEST_F(Artefacts, KeepWhatEachFlagAsksFor) {
-  std::vector<std::string> args = {"compile", kStory, "--device", "cpu", "--out", file};
+  std::vector<std::string> args = {"compile", kStoryteller, "--device", "cpu", "--out", file};
   std::map<std::string, std::string> asked;
   const EngineOptions options;
   visit_plain(options, [&](const std::string& name, const auto& value, const Option& option) {
@@ -86,7 +81,7 @@ TEST_F(Artefacts, KeepWhatEachFlagAsksFor) {
 
 TEST_F(Artefacts, AreTheSameBytesEachTime) {
   for (const std::string name : {"a", "b"})
-    output({"compile", kStory, "--device", "cpu", "--workers", "3", "--out", scratch.path(name)});
+    output({"compile", kStoryteller, "--device", "cpu", "--workers", "3", "--out", scratch.path(name)});
   EXPECT_EQ(read_file(scratch.path("a")), read_file(scratch.path("b")));
 }
 
@@ -105,7 +100,8 @@ TEST_F(Artefacts, GiveTheSameLogits) {
 }
 
 TEST_F(Artefacts, AreRefusedWithWantedAndFound) {
-  output({"compile", kStory, "--device", "cpu", "--workers", "3", "--max-context", "64", "--out", file});
+  output(
+      {"compile", kStoryteller, "--device", "cpu", "--workers", "3", "--max-context", "64", "--out", file});
   expect_refused(sum({"--program", file, "--workers", "4"}), {file, "workers = 3; wanted is 4"});
   expect_refused(sum({"--program", file, "--scheduler", "dag"}),
                  {"scheduler = level_batched; wanted is dag"});
@@ -113,7 +109,7 @@ TEST_F(Artefacts, AreRefusedWithWantedAndFound) {
   expect_refused(sum({"--program", file, "--n", "2"}), {"max_sequences = 1; wanted is 2"});
   expect_refused(sum({"--program", file, "--no-fuse"}), {"has fused calls"});
   expect_refused(sum({"--prove"}), {"--program, which is not given"});
-  expect_refused({"logits", kStory, "--tokens", "5", "--out", scratch.path("l"), "--program", file},
+  expect_refused({"logits", kStoryteller, "--tokens", "5", "--out", scratch.path("l"), "--program", file},
                  {"logits of the last row; wanted are those of every row"});
   expect_refused(sum({"--program", file, "--executor", "megakernel"}),
                  {"is for cpu; megakernel runs on cuda"});
@@ -123,8 +119,8 @@ TEST_F(Artefacts, AreRefusedWithWantedAndFound) {
 // Another fine-tuning with the same shapes is another checkpoint; the number of files does not matter.
 TEST_F(Artefacts, KnowTheirCheckpoint) {
   const std::string copy = scratch.path("copy");
-  std::filesystem::copy(kStory, copy);
-  output({"compile", kStory, "--device", "cpu", "--workers", "2", "--out", file});
+  std::filesystem::copy(kStoryteller, copy);
+  output({"compile", kStoryteller, "--device", "cpu", "--workers", "2", "--out", file});
   const std::vector<std::string> run = {"generate", copy, "--prompt", "27 + 45 =", "--program", file};
   EXPECT_EQ(output(run), " 72.\n");
   std::string bytes = read_file(copy + "/model.safetensors");
@@ -134,7 +130,7 @@ TEST_F(Artefacts, KnowTheirCheckpoint) {
 }
 
 TEST_F(Artefacts, ThatWereDamagedAreRefused) {
-  output({"compile", kStory, "--device", "cpu", "--workers", "2", "--out", file});
+  output({"compile", kStoryteller, "--device", "cpu", "--workers", "2", "--out", file});
   const std::string bytes = read_file(file);
   write_file(file, bytes.substr(0, bytes.size() / 2));
   expect_refused(sum({"--program", file}), {"the file was cut or changed"});
@@ -142,15 +138,16 @@ TEST_F(Artefacts, ThatWereDamagedAreRefused) {
   changed[bytes.size() / 2] = char(changed[bytes.size() / 2] ^ 1);
   write_file(file, changed);
   expect_refused(sum({"--program", file}), {"its checksum does not fit"});
-  expect_refused(sum({"--program", kStory + "/config.json"}), {"not a compiled program", "another magic"});
-  output({"inspect", kStory, "--workers", "2", "--save", file});
+  expect_refused(sum({"--program", kStoryteller + "/config.json"}),
+                 {"not a compiled program", "another magic"});
+  output({"inspect", kStoryteller, "--workers", "2", "--save", file});
   expect_refused(sum({"--program", file}), {"is one program", "heddle compile"});
 }
 
 // Even if a proof fits: memory is only as large as the model makes it.
 TEST_F(Artefacts, ProgramsOfOtherShapesAreRefused) {
   const std::string other = scratch.path("other.heddle");
-  output({"compile", kStory, "--device", "cpu", "--workers", "2", "--out", file});
+  output({"compile", kStoryteller, "--device", "cpu", "--workers", "2", "--out", file});
   output({"compile", kOther, "--device", "cpu", "--workers", "2", "--out", other});
   Artefact artefact = load_artefact(file);
   artefact.programs = load_artefact(other).programs;
@@ -159,7 +156,7 @@ TEST_F(Artefacts, ProgramsOfOtherShapesAreRefused) {
 }
 
 TEST_F(Artefacts, NameTheirDevice) {
-  const std::vector<std::string> compile = {"compile", kStory, "--out", file};
+  const std::vector<std::string> compile = {"compile", kStoryteller, "--out", file};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), compile.begin(), compile.end());
     return more;

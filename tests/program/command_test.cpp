@@ -15,18 +15,6 @@ namespace {
 
 const std::string kModel = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny";
 
-// Runs the program, which must succeed, and returns what it prints.
-std::string output(const std::vector<std::string>& args) {
-  const Outcome outcome = run_program({.args = args});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  return outcome.out;
-}
-
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
-}
-
 TEST(Command, InspectShowsModelGraphAndProgram) {
   expect_words(output({"inspect", kModel, "--workers", "3"}),
                {"family    llama: 2 layers", "parameters", "KV cache", "on 3 workers", "counted", "counters",

@@ -13,22 +13,15 @@
 namespace heddle {
 namespace {
 
-const std::string kStory = HEDDLE_SOURCE_DIR "/models/storyteller";
-
-[[maybe_unused]] void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
-}
-
-[[maybe_unused]] Command generate(std::vector<ResourceLimit> limits, const std::string& threads = "2") {
-  return {.args = {"generate", kStory, "--prompt", "27 + 45 =", "--threads", threads},
+[[maybe_unused]] Command sum(std::vector<ResourceLimit> limits, const std::string& threads = "2") {
+  return {.args = {"generate", kStoryteller, "--prompt", "27 + 45 =", "--threads", threads},
           .limits = std::move(limits)};
 }
 
 #ifndef HEDDLE_SANITIZED  // sanitizers take more memory and stack than these limits leave
 
 TEST(Adversity, ThreadsThatCannotStartAreCounted) {
-  const Outcome outcome = run_program(generate({{RLIMIT_AS, 2L << 30}}, "512"));
+  const Outcome outcome = run_program(sum({{RLIMIT_AS, 2L << 30}}, "512"));
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   expect_words(outcome.err, {"heddle: [threads] ", " of 512 threads started", "--threads N", "ulimit -u"});
 }
@@ -43,7 +36,7 @@ TEST(Adversity, TooLittleMemoryIsAlwaysAMessage) {
   }
   int failed = 0;
   for (limit += kMega; limit < kMost; limit += kMega + kMega / 16) {
-    const Outcome outcome = run_program(generate({{RLIMIT_AS, limit}}));
+    const Outcome outcome = run_program(sum({{RLIMIT_AS, limit}}));
     ASSERT_EQ(outcome.signal, 0) << limit << " bytes: " << outcome.err;
     EXPECT_EQ(outcome.err.find("bad_alloc"), std::string::npos) << outcome.err;
     if (outcome.code == 0) break;
@@ -61,12 +54,12 @@ TEST(Adversity, TooLittleMemoryIsAlwaysAMessage) {
 
 TEST(Adversity, ASmallStackIsEnough) {
   const std::vector<ResourceLimit> limits = {{RLIMIT_STACK, 64 << 10}};
-  const Outcome answer = run_program(generate(limits));
+  const Outcome answer = run_program(sum(limits));
   EXPECT_EQ(answer.out, " 72.\n") << answer.err << ", signal " << answer.signal;
-  for (const std::vector<std::string>& args :
-       std::vector<std::vector<std::string>>{{"inspect", kStory, "--all"},
-                                             {"check", kStory},
-                                             {"logits", kStory, "--tokens", "1,2,3", "--out", "/dev/null"}}) {
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {"inspect", kStoryteller, "--all"},
+           {"check", kStoryteller},
+           {"logits", kStoryteller, "--tokens", "1,2,3", "--out", "/dev/null"}}) {
     const Outcome outcome = run_program({.args = args, .limits = limits});
     EXPECT_EQ(outcome.code, 0) << args[0] << ": " << outcome.err << ", signal " << outcome.signal;
   }
@@ -77,7 +70,7 @@ TEST(Adversity, ASmallStackIsEnoughForDeepFiles) {
   const std::string folder = HEDDLE_SOURCE_DIR "/tests/fuzz/chat_template/";
   for (const char* file :
        {"deep_parens", "deep_blocks", "recursive", "self_nesting", "elif_chain", "long_sum"}) {
-    Command command = generate({{RLIMIT_STACK, 64 << 10}});
+    Command command = sum({{RLIMIT_STACK, 64 << 10}});
     command.args.insert(command.args.end(), {"--chat", "--template", folder + file, "--max-tokens", "1"});
     const Outcome outcome = run_program(command);
     EXPECT_EQ(outcome.signal, 0) << file << ": " << outcome.err;
@@ -85,8 +78,8 @@ TEST(Adversity, ASmallStackIsEnoughForDeepFiles) {
   Scratch scratch;
   const std::string deep = scratch.path("deep.json");
   replace(deep, std::string(100'000, '['));
-  const Outcome outcome =
-      run_program({.args = {"schedule", kStory, "--calibrate", deep}, .limits = {{RLIMIT_STACK, 64 << 10}}});
+  const Outcome outcome = run_program(
+      {.args = {"schedule", kStoryteller, "--calibrate", deep}, .limits = {{RLIMIT_STACK, 64 << 10}}});
   EXPECT_EQ(outcome.code, 1) << outcome.signal;
   expect_words(outcome.err, {"nested deeper than "});
 }
@@ -99,7 +92,7 @@ TEST(Adversity, CtrlCEndsACommandThatIsBusy) {
   const std::string pipe = scratch.path("prompts");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   int end = -1;
-  Command command{.args = {"generate", kStory, "--prompts", pipe, "--out", scratch.path("out")},
+  Command command{.args = {"generate", kStoryteller, "--prompts", pipe, "--out", scratch.path("out")},
                   .seconds = 120};
   command.when = [&] {
     if (end < 0) end = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);

@@ -23,14 +23,10 @@
 #include "heddle/ops/softmax/softmax.h"
 #include "heddle/ops/softmax/softmax_backward.h"
 #include "heddle/ops/transpose/transpose.h"
+#include "tests/kernels/h100.h"
 
 namespace heddle {
 namespace {
-
-const KernelTarget& h100() {
-  static const KernelTarget target = cuda::kernel_target_of("sm_90a");
-  return target;
-}
 
 template <class Args>
 std::vector<std::byte> inferred(const char* op, const Args& args) {

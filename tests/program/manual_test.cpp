@@ -16,12 +16,6 @@
 namespace heddle {
 namespace {
 
-std::string output(const std::vector<std::string>& args) {
-  const Outcome outcome = run_program({.args = args});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  return outcome.out;
-}
-
 size_t lines_of(const std::string& text) {
   return size_t(std::ranges::count(text, '\n'));
 }
