@@ -10,8 +10,8 @@
 namespace heddle::jinja {
 namespace {
 
-constexpr int kMaxJsonDepth =
-    90;  // leaves room for what a template puts around it, below the limit for values
+// Leaves room for what a template puts around it, below the limit for values.
+constexpr int kMaxJsonDepth = 90;
 
 Value read(const Json& json, int depth) {
   require(depth < kMaxJsonDepth, "JSON of more than {} levels", kMaxJsonDepth);
