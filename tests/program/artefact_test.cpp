@@ -166,9 +166,8 @@ TEST_F(Artefacts, NameTheirDevice) {
   expect_refused(with({"--arch", "sm_90a"}), {"--workers"});
   expect_refused(with({"--arch", "sm_1", "--workers", "4"}), {"sm_1 is no architecture", "sm_90a"});
   EXPECT_FALSE(std::filesystem::exists(file));
-  ::setenv("HEDDLE_NVRTC", "/nowhere", 1);
+  const Variable hidden("HEDDLE_NVRTC", "/nowhere");
   expect_refused(with({"--device", "h200"}), {"libnvrtc) is not here"});
-  ::unsetenv("HEDDLE_NVRTC");
 }
 
 }  // namespace

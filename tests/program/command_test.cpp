@@ -35,19 +35,18 @@ TEST(Command, SuitesAndToolsOfOpsAreThePythonPackages) {
   const std::string python = scratch.path("python");
   replace(python, "#!/bin/sh\nshift 2\necho \"$@\"\n");
   std::filesystem::permissions(python, std::filesystem::perms::owner_all);
-  setenv("HEDDLE_PYTHON", python.c_str(), 1);
+  const Variable ours("HEDDLE_PYTHON", python);
   EXPECT_EQ(output({"bench", "--suite", "smoke", "--out", "a b.json"}),
             "heddle.bench --suite smoke --out a b.json\n");
   EXPECT_EQ(output({"profile", "trace", "--", "softmax"}), "heddle.profile trace -- softmax\n");
   EXPECT_EQ(output({"check", "softmax", "copy"}), "heddle.check softmax copy\n");
   EXPECT_EQ(output({"check", "all"}), "heddle.check all\n");
   expect_words(run_program({.args = {"check", "sofmax"}}).err, {"sofmax"});
-  setenv("HEDDLE_PYTHON", "/nowhere/python", 1);
+  const Variable none("HEDDLE_PYTHON", "/nowhere/python");
   const Outcome missing = run_program({.args = {"bench", "--suite=smoke"}});
   EXPECT_EQ(missing.code, 2);
   expect_words(missing.err, {"[bench] /nowhere/python does not start", "HEDDLE_PYTHON names"});
   expect_words(run_program({.args = {"profile", "/nowhere/model"}}).err, {"[/nowhere/model]"});
-  unsetenv("HEDDLE_PYTHON");
 }
 
 TEST(Command, InspectShowsWhereSettingsOfTheTokenizerComeFrom) {
@@ -294,17 +293,15 @@ TEST(Command, EnvSaysWhyADriverIsNoUse) {
       {"broken", {"does not start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (driver and library are"}},
       {"small", {"not complete: libcuda.so.1 has no cu"}},
   };
-  ::setenv("LD_LIBRARY_PATH", HEDDLE_FAKE_DRIVER, 1);
+  const Variable folder("LD_LIBRARY_PATH", HEDDLE_FAKE_DRIVER);
   for (const auto& [ails, words] : drivers) {
-    ::setenv("FAKE_DRIVER", ails, 1);
+    const Variable fault("FAKE_DRIVER", ails);
     const std::string text = output({"env"});
     expect_words(text, words);
     expect_words(text, {"default     threads\n", "(not here)"});
     for (const std::string& word : words)
       EXPECT_EQ(text.find(word), text.rfind(word)) << "twice in\n" << text;
   }
-  ::unsetenv("LD_LIBRARY_PATH");
-  ::unsetenv("FAKE_DRIVER");
 }
 
 TEST(Command, EnvSaysAThingOnce) {
@@ -317,14 +314,13 @@ TEST(Command, EnvSaysAThingOnce) {
 TEST(Command, CacheIsShownAndCleared) {
   Scratch scratch;
   const std::string folder = scratch.path("cache");
-  ::setenv("HEDDLE_CACHE", folder.c_str(), 1);
+  const Variable cache("HEDDLE_CACHE", folder);
   expect_words(output({"cache"}), {folder, "entries     0\n"});
   std::filesystem::create_directory(folder);
   write_file(folder + "/x.cubin", "12345");
   expect_words(output({"cache", "--json"}),
                {"\"entries\": 1", "\"bytes\": 5", "\"limit_bytes\": 1073741824"});
   expect_words(output({"cache", "--clear"}), {"removed     1 compiled programs, 5 bytes", "entries     0\n"});
-  ::unsetenv("HEDDLE_CACHE");
 }
 
 TEST(Command, ChecksBodiesForAGpuThatIsNotHere) {
@@ -345,10 +341,9 @@ TEST(Command, WritesConversationsOnlyWithATemplate) {
 
 TEST(Command, TuneKeepsWhatItFinds) {
   Scratch scratch;
-  ::setenv("HEDDLE_TUNED", scratch.path("tuned").c_str(), 1);
+  const Variable store("HEDDLE_TUNED", scratch.path("tuned"));
   const Outcome first = run_program({.args = {"tune", "matmul", "--size", "M=8,N=8,K=8", "--threads", "1"}});
   const Outcome second = run_program({.args = {"tune", "matmul", "--size", "M=8,N=8,K=8", "--threads", "1"}});
-  ::unsetenv("HEDDLE_TUNED");
   EXPECT_EQ(first.code, 0) << first.err;
   expect_words(first.out, {"columns=64,rows=64: ", "columns=128,rows=128: ", "M=5..8 N=8 threads=1 on ",
                            "tuned: config "});
@@ -366,7 +361,7 @@ TEST(Command, TuneKeepsWhatItFinds) {
 
 TEST(Command, LoadsWhatTuneFoundForAModel) {
   Scratch scratch;
-  ::setenv("HEDDLE_TUNED", scratch.path("tuned").c_str(), 1);
+  const Variable store("HEDDLE_TUNED", scratch.path("tuned"));
   const std::string model = HEDDLE_SOURCE_DIR "/models/storyteller";
   const auto generate = [&] {
     return run_program({.args = {"generate", model, "--prompt", "Once", "--max-tokens", "3", "--verbose",
@@ -376,7 +371,6 @@ TEST(Command, LoadsWhatTuneFoundForAModel) {
   const Outcome tuned = run_program({.args = {"tune", model, "--prompt", "4", "--answer", "4", "--executor",
                                               "threads", "--max-configs", "2"}});
   const Outcome after = generate();
-  ::unsetenv("HEDDLE_TUNED");
   EXPECT_EQ(tuned.code, 0) << tuned.err;
   expect_words(tuned.out, {"scheduler\ndefault: ", "llama of 4 and 4 tokens on ", ": scheduler "});
   EXPECT_EQ(before.err.find("[tuned:"), std::string::npos) << before.err;

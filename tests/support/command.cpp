@@ -106,6 +106,15 @@ std::string output(const std::vector<std::string>& args) {
   return outcome.out;
 }
 
+Variable::Variable(const char* name, const std::string& value) : name_(name) {
+  if (const char* before = std::getenv(name)) before_ = before;
+  ::setenv(name, value.c_str(), 1);
+}
+
+Variable::~Variable() {
+  before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_);
+}
+
 void expect_words(const std::string& text, const std::vector<std::string>& words) {
   for (const std::string& word : words)
     EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;

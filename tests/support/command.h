@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,19 @@ Outcome run_program(const Command& command);
 
 // Returns what it prints. The test fails unless it exits with 0.
 std::string output(const std::vector<std::string>& args);
+
+// Sets a variable of the environment, and gives it back what it was.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value);
+  ~Variable();
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
 
 void expect_words(const std::string& text, const std::vector<std::string>& words);
 
