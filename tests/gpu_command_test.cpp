@@ -49,9 +49,6 @@ class OnGpu : public testing::Test {
     ::setenv(name.c_str(), value.c_str(), 1);
     set_.push_back(name);
   }
-  static void expect_in(const std::string& text, const std::string& words) {
-    EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
-  }
 
  private:
   std::vector<std::string> set_;

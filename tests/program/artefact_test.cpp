@@ -21,14 +21,11 @@ const std::string kOther = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny"
 
 class Artefacts : public testing::Test {
  protected:
-  static void expect_in(const std::string& text, const std::string& words) {
-    EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
-  }
   // The arguments fail with a message that has all of these words.
   static void expect_refused(const std::vector<std::string>& args, const std::vector<std::string>& words) {
     const Outcome outcome = run_program({.args = args});
     EXPECT_NE(outcome.code, 0) << args[0];
-    for (const std::string& word : words) expect_in(outcome.err, word);
+    expect_words(outcome.err, words);
   }
   static std::vector<std::string> sum(const std::vector<std::string>& more) {
     std::vector<std::string> args = {"generate", kStoryteller, "--prompt", "27 + 45 ="};

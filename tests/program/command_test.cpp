@@ -51,7 +51,7 @@ TEST(Command, SuitesAndToolsOfOpsAreThePythonPackages) {
 
 TEST(Command, InspectShowsWhereSettingsOfTheTokenizerComeFrom) {
   Scratch scratch;
-  const std::string model = scratch.link_model(HEDDLE_SOURCE_DIR "/models/storyteller", "model");
+  const std::string model = scratch.link_model(kStoryteller, "model");
   replace(model + "/tokenizer_config.json",
           "{\"tokenizer_class\": \"LlamaTokenizer\", \"eos_token\": {\"content\": \"<|end_of_text|>\"}, "
           "\"chat_template\": \"" +
@@ -199,9 +199,8 @@ TEST(Command, SchedulePredictsEachPolicy) {
 TEST(Command, ScheduleNamesWholeKernels) {
   Scratch scratch;
   const std::string page = scratch.path("page.html");
-  const std::string model = HEDDLE_SOURCE_DIR "/models/storyteller";
-  const std::vector<std::string> prompt = {"schedule",  model, "--executor",  "megakernel",
-                                           "--workers", "8",   "--scheduler", "dag"};
+  const std::vector<std::string> prompt = {"schedule",  kStoryteller, "--executor",  "megakernel",
+                                           "--workers", "8",          "--scheduler", "dag"};
   std::vector<std::string> many = prompt;
   many.insert(many.end(), {"--rows", "512", "--plot", page});
   const std::string kernel = "linear_kernel.sm90 (fold=1,rows=64,stages=8)";
@@ -216,11 +215,11 @@ TEST(Command, ScheduleNamesWholeKernels) {
 
 TEST(Command, ScheduleMeasuresEachPolicy) {
   Scratch scratch;
-  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller", file = scratch.path("schedules.json");
+  const std::string file = scratch.path("schedules.json");
   const std::vector<std::string> fast = {"--position", "5",         "--steps", "4",          "--rounds",
                                          "3",          "--workers", "3",       "--executor", "threads"};
   const auto measure = [&](std::vector<std::string> args) {
-    args.insert(args.begin(), {"schedule", story, "--measure"});
+    args.insert(args.begin(), {"schedule", kStoryteller, "--measure"});
     args.insert(args.end(), fast.begin(), fast.end());
     return args;
   };
@@ -241,17 +240,18 @@ TEST(Command, ScheduleMeasuresEachPolicy) {
                 1e-6);
   }
   expect_words(output(measure({"--rows", "8", "--scheduler", "dag"})), {"T=8 on 3 workers", "\ndag "});
-  EXPECT_EQ(run_program({.args = {"schedule", story, "--out", file}}).code, 2);
+  EXPECT_EQ(run_program({.args = {"schedule", kStoryteller, "--out", file}}).code, 2);
   EXPECT_EQ(run_program({.args = measure({"--max-context", "4"})}).code, 2);
 }
 
 TEST(Command, EvalMeasuresATextAndComparesModels) {
   Scratch scratch;
-  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller", file = scratch.path("text");
-  const Json document = load_json(story + "/expected.json"), &expected = document.at("stories").items()[0];
+  const std::string file = scratch.path("text");
+  const Json document = load_json(kStoryteller + "/expected.json"),
+             &expected = document.at("stories").items()[0];
   write_file(file, expected.at("prompt").as_string() + expected.at("text").as_string());
-  const Json found = parse_json(output({"eval", story, "--text", file, "--compare", story, "--window", "256",
-                                        "--stride", "64", "--json"}),
+  const Json found = parse_json(output({"eval", kStoryteller, "--text", file, "--compare", kStoryteller,
+                                        "--window", "256", "--stride", "64", "--json"}),
                                 "eval");
   // Computed by transformers in fp32; scripts/parity_eval.py compares more.
   EXPECT_NEAR(found.at("perplexity").as_number(), 1.23720, 2e-3);
@@ -263,23 +263,23 @@ TEST(Command, EvalMeasuresATextAndComparesModels) {
   EXPECT_EQ(found.at("windows"), 1 + (tokens - 256 + 63) / 64);
   EXPECT_EQ(tokens, expected.at("ids").size() - 1 + 5)
       << "the prompt has 5, and the end of the text is none of it";
-  expect_words(output({"eval", story, "--text", file}), {"perplexity  1.17", "nats a token", "in 1 windows"});
+  expect_words(output({"eval", kStoryteller, "--text", file}),
+               {"perplexity  1.17", "nats a token", "in 1 windows"});
 }
 
 TEST(Command, PrintsNoRateOfNothing) {
-  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller";
   const Outcome one =
-      run_program({.args = {"generate", story, "--prompt", "27 + 45 =", "--max-tokens", "1"}});
+      run_program({.args = {"generate", kStoryteller, "--prompt", "27 + 45 =", "--max-tokens", "1"}});
   expect_words(one.err, {"; 1 new tokens; ended by"});
   const Outcome talk = run_program(
-      {.args = {"chat", story, "--max-tokens", "1", "--template", "/dev/null"}, .input = "/stats\n"});
+      {.args = {"chat", kStoryteller, "--max-tokens", "1", "--template", "/dev/null"}, .input = "/stats\n"});
   for (const std::string& text : {one.err, talk.err, talk.out})
     for (const char* word : {"nan", "inf/s", " 0.0/s"}) EXPECT_EQ(text.find(word), std::string::npos) << text;
 }
 
 TEST(Command, SaysWhatMemoryIsNeeded) {
-  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller";
-  const Outcome outcome = run_program({.args = {"generate", story, "--prompt", "27 + 45 =", "--verbose"}});
+  const Outcome outcome =
+      run_program({.args = {"generate", kStoryteller, "--prompt", "27 + 45 =", "--verbose"}});
   EXPECT_EQ(outcome.out, " 72.\n");
   // 5 layers x (keys, values) x 2 heads x 32 numbers x 2 bytes x 768 positions.
   expect_words(outcome.err,
@@ -333,8 +333,7 @@ TEST(Command, ChecksBodiesForAGpuThatIsNotHere) {
 }
 
 TEST(Command, WritesConversationsOnlyWithATemplate) {
-  const Outcome outcome =
-      run_program({.args = {"template", HEDDLE_SOURCE_DIR "/models/storyteller"}, .input = "[]"});
+  const Outcome outcome = run_program({.args = {"template", kStoryteller}, .input = "[]"});
   EXPECT_EQ(outcome.code, 1);
   expect_words(outcome.err, {"storyteller", "no chat template", "tokenizer_config.json"});
 }
@@ -356,20 +355,19 @@ TEST(Command, TuneKeepsWhatItFinds) {
   expect_words(refusal("argmax", "M=8"), {"has no configurations"});
   expect_words(refusal("linear", "M=8"), {"is a part of programs"});
   expect_words(refusal("nothing", "M=8"), {"nothing is neither an op nor the folder of a model"});
-  expect_words(refusal(HEDDLE_SOURCE_DIR "/models/storyteller", "M=8"), {"--size is for an op"});
+  expect_words(refusal(kStoryteller, "M=8"), {"--size is for an op"});
 }
 
 TEST(Command, LoadsWhatTuneFoundForAModel) {
   Scratch scratch;
   const Variable store("HEDDLE_TUNED", scratch.path("tuned"));
-  const std::string model = HEDDLE_SOURCE_DIR "/models/storyteller";
   const auto generate = [&] {
-    return run_program({.args = {"generate", model, "--prompt", "Once", "--max-tokens", "3", "--verbose",
-                                 "--executor", "threads"}});
+    return run_program({.args = {"generate", kStoryteller, "--prompt", "Once", "--max-tokens", "3",
+                                 "--verbose", "--executor", "threads"}});
   };
   const Outcome before = generate();
-  const Outcome tuned = run_program({.args = {"tune", model, "--prompt", "4", "--answer", "4", "--executor",
-                                              "threads", "--max-configs", "2"}});
+  const Outcome tuned = run_program({.args = {"tune", kStoryteller, "--prompt", "4", "--answer", "4",
+                                              "--executor", "threads", "--max-configs", "2"}});
   const Outcome after = generate();
   EXPECT_EQ(tuned.code, 0) << tuned.err;
   expect_words(tuned.out, {"scheduler\ndefault: ", "llama of 4 and 4 tokens on ", ": scheduler "});

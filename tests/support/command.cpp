@@ -115,9 +115,12 @@ Variable::~Variable() {
   before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_);
 }
 
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
+void expect_in(const std::string& text, const std::string& words) {
+  EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& all) {
+  for (const std::string& words : all) expect_in(text, words);
 }
 
 }  // namespace heddle

@@ -50,7 +50,8 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-void expect_words(const std::string& text, const std::vector<std::string>& words);
+void expect_in(const std::string& text, const std::string& words);
+void expect_words(const std::string& text, const std::vector<std::string>& all);
 
 // The shipped model.
 inline const std::string kStoryteller = HEDDLE_SOURCE_DIR "/models/storyteller";

@@ -19,7 +19,7 @@ void Misuses::run() const {
   Scratch scratch;
   scratch.link_model(kGoldens + "models/llama2-tiny", "tiny");
   scratch.link_model(kGoldens + "models/llama-sharded", "shards");
-  scratch.link_model(HEDDLE_SOURCE_DIR "/models/storyteller", "story");
+  scratch.link_model(kStoryteller, "story");
   if (misuse.damage) misuse.damage(scratch.path(""));
   Command command = misuse.how;
   for (const std::string& arg : misuse.args)
