@@ -14,7 +14,7 @@ const Backend& backend() {
   static const Backend backend = {
       .name = "cpu",
       .executors = {{.name = "threads",
-                     .doc = "pinned threads, SIMD",
+                     .doc = "threads, SIMD",
                      .create = create_threads,
                      .unavailable = [] { return std::string(); }},
                     {.name = "reference",
