@@ -2,7 +2,7 @@
 
 Without MODEL_DIR: the tokenizers of tests/goldens and the shipped models. --random N: N tokenizers with
 stages drawn at random, around models that are trained now; nothing is timed.
-usage: parity_tokenizer.py [--heddle build/release/heddle] [--count 4000] [--seed 1] [--random N]
+usage: parity_tokenizer.py [--heddle build/release/heddle] [--count 1500] [--seed 1] [--random N]
                            [MODEL_DIR...]
 """
 
@@ -126,9 +126,9 @@ def speed(program: str, model: Path, seed: int, megabytes: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
-    parser.add_argument("--count", type=int, default=4000)
+    parser.add_argument("--count", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--megabytes", type=float, default=1, help="of text whose encoding is timed")
+    parser.add_argument("--megabytes", type=float, default=0.2, help="of text whose encoding is timed")
     parser.add_argument("--random", type=int, default=0, metavar="N")
     parser.add_argument("models", nargs="*", type=Path)
     options = parser.parse_args()

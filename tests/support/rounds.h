@@ -16,11 +16,11 @@ inline u64 rounds(u64 usual) {
 }
 
 // Some of the items, evenly chosen, for tests that compile a kernel for each: HEDDLE_TEST_SCALE of them, or of `most` if
-// there are more; at least three, the first among them.
+// there are more; at least two, the first among them.
 template <class T>
 std::vector<T> chosen(const std::vector<T>& all, size_t most = ~size_t{0}) {
   const size_t wanted = rounds(std::min(all.size(), most));
-  const size_t count = std::clamp<size_t>(wanted, std::min<size_t>(3, all.size()), all.size());
+  const size_t count = std::clamp<size_t>(wanted, std::min<size_t>(2, all.size()), all.size());
   std::vector<T> some;
   for (size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
   return some;
