@@ -87,7 +87,9 @@ def main() -> None:
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", type=int, default=5, metavar="N", help="one of N templates made by rules; 1: all")
+    parser.add_argument(
+        "--part", type=int, default=5, metavar="N", help="one of N templates made by rules; 1: all"
+    )
     parser.add_argument("models", nargs="*", type=Path)
     options = parser.parse_args()
     wrong = 0
