@@ -4,7 +4,8 @@ Without MODEL_DIR: the templates of tests/goldens/chat, and small ones that show
 and method of Jinja; else those of the models. A small template may be refused as not supported, but only by
 heddle alone; a difference and a text where transformers refuses are errors.
 
-usage: parity_chat.py [--heddle build/release/heddle] [--count 100] [--seed 1] [MODEL_DIR...]
+usage: parity_chat.py [--heddle build/release/heddle] [--count 100] [--part 5] [--seed 1]
+                      [MODEL_DIR...]
 """
 
 import argparse
@@ -60,8 +61,8 @@ def compare(program: str, model: Path, theirs: PreTrainedTokenizerBase, options:
 
 
 def compare_constructs(program: str, model: Path, options: argparse.Namespace) -> int:
-    """The number of small templates that differ, after they were shown. Of those that rules make it takes a part, which
-    another seed changes."""
+    """The number of small templates that differ, after they were shown. The seed chooses the part of those
+    that rules make."""
     theirs, request = tokenizer(), construct_request()
     made = list(made_by_rule())[options.seed % options.part :: options.part]
     every = dict.fromkeys([*CONSTRUCTS, *named(), *made])
