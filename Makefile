@@ -92,8 +92,7 @@ check-tree:
 
 check-device: program
 	scripts/setup python
-	.venv/bin/python scripts/check_kernels.py --arch sm_90a
-	build/release/heddle check --arch sm_80,sm_89,sm_100a,sm_120 --unoptimised
+	scripts/check_device $(DEVICE)
 
 # Checks traces with independent readers: Perfetto's schema, a browser.
 check-trace: program

@@ -4,6 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
+import changed_ops
 import changed_sources
 import check_clones
 import check_cycles
@@ -65,6 +66,35 @@ class CheckTest(unittest.TestCase):
             found = changed_sources.with_includers(root, {"heddle/ops/add/add.h"}, "build/generated")
         want = {"heddle/ops/add/add.cpp", "heddle/model/llama.cpp", "build/generated/bodies.cpp"}
         self.assertEqual({path for path in found if path.endswith(".cpp")}, want)
+
+    def test_ops_whose_code_may_have_changed(self):
+        tree = {
+            **GOOD,
+            "heddle/ops/add/add_backward.cpp": "",
+            "heddle/ops/add/add_backward.cuh": '#include "heddle/tile/sum.h"\n',
+            "heddle/ops/bias/bias.cpp": "op.traits = {.epilogue = true};\n",
+            "heddle/ops/bias/bias.cuh": "",
+            "heddle/tile/sum.h": "",
+            "heddle/tile/ring.h": "",
+            "heddle/backend/cuda/device/ring.cuh": '#include "heddle/tile/ring.h"\n',
+        }
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in tree.items():
+                file = pathlib.Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            for path, want in {
+                "heddle/ops/add/add.h": ["add", "add_backward"],  # all of the folder
+                "heddle/tile/sum.h": ["add", "add_backward"],
+                "heddle/tile/ring.h": None,
+                "heddle/backend/cuda/program/source.cpp": None,
+                "heddle/backend/cuda/program/source_test.cpp": [],
+                "heddle/ops/bias/bias.cuh": None,  # a part of other ops' code
+                "heddle/session/answer.h": [],
+                "requirements.txt": None,
+            }.items():
+                with self.subTest(path):
+                    self.assertEqual(changed_ops.affected(root, {path}), want)
 
     def test_layers(self):
         faults = {
