@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists the ops whose code for GPUs may differ from a commit's: their folder has changed, or what it includes.
+"""Lists the ops whose code for GPUs may differ from a commit's: their folder changed, or what it includes.
 
     python3 tools/changed_ops.py COMMIT
 
