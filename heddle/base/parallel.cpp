@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <exception>
-#include <fstream>
 #include <future>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -98,17 +95,6 @@ std::string describe_cores() {
                                                quota().cores, quota().group, of)
                                  : "by its affinity";
   return fmt::format("{} cores for this process, {}", cores, reason);
-}
-
-bool others_run() {
-  for (int look = 0; look < 4; ++look) {
-    if (look > 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
-    std::ifstream load("/proc/loadavg");
-    double minutes[3];
-    int running = 0;  // before a slash and the number of all threads
-    if (!(load >> minutes[0] >> minutes[1] >> minutes[2] >> running) || running <= 1) return false;
-  }
-  return true;
 }
 
 void parallel_for(size_t jobs, int threads, const std::function<void(size_t)>& job) {

@@ -18,10 +18,6 @@ int allowed_cores();
 // Says the number and its reason: "2 cores for this process, by its affinity".
 std::string describe_cores();
 
-// True if other threads want this machine's cores: each of a few looks within a millisecond finds more than this one thread
-// that runs or could. False if the system does not say.
-bool others_run();
-
 // Calls job(0) to job(jobs - 1) once each, in order of their start, on up to `threads` threads (0: one for
 // each allowed core). After an exception no further job starts; when all running jobs have ended, the
 // exception of the lowest job is thrown again.

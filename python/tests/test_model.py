@@ -289,7 +289,7 @@ def test_a_stream_takes_several_steps_in_a_launch():
     settings = {"max_tokens": 200, "temperature": 1.0, "seed": 2, "eos_token_id": 3}
     with heddle.load(FOLDER, device="cpu", threads=1) as model:
         text = model.generate(PROMPT, **settings)
-        # As many as a moment holds. A busy machine makes that few, most of all where threads wait for each other.
+        # As many as a moment holds. A busy machine makes that few, most of all where threads wait for others.
         for _ in range(20):
             before = model.stats
             assert "".join(token.text for token in model.stream(PROMPT, **settings)) == text

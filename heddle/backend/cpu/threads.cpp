@@ -34,14 +34,6 @@ void pin(int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // if it fails, the run is slower, not wrong
 }
 
-// Says whether threads are pinned. If they have a core each and all cores, prompts of a small model take a third of the time
-// (storyteller, 128 tokens, 16 cores of an H200's host: 2 ms and 7 ms). Otherwise the system places them better: pinned
-// threads of two processes share cores while other cores idle, and their steps take twice the time (8 threads each, same
-// host). A quota of less than the cores means sharing, too.
-bool has_cores_alone(size_t threads, size_t cores, size_t cores_by_quota) {
-  return threads == cores && cores == cores_by_quota && !others_run();
-}
-
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -126,8 +118,12 @@ class ThreadsExecutor : public Executor {
     if (count == 0) count = cores;
     count = std::min(count, std::max<size_t>(1, program.workers.size()));
     load_ = (count + cores - 1) / cores;
+    // Threads that have a core each and all cores are pinned: prompts of a small model take a third of the time (storyteller,
+    // 128 tokens, 16 cores of an H200's host: 2 ms and 7 ms). Otherwise the system places them better: pinned threads of
+    // two processes share cores while other cores idle, and their steps take twice the time (8 threads each, same host).
+    // A quota of less than the cores means sharing, too.
     std::vector<int> cpus = allowed_core_ids();
-    if (!has_cores_alone(count, cpus.size(), cores)) cpus.clear();
+    if (cpus.size() != cores || count != cores) cpus.clear();
     trace_.emplace(program, u32(count), options.trace_events);
     tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
     crews_ = std::vector<Crew>(count);
