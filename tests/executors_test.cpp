@@ -1,6 +1,7 @@
 // Executors on a hand-made program: the same bits for any number of workers and threads, and hangs that end.
 #include <chrono>
 #include <cmath>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -14,6 +15,7 @@
 #include "heddle/backend/cuda/runtime/kernel.h"
 #include "heddle/backend/cuda/runtime/memory.h"
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "tests/support/test_program.h"
 
 namespace heddle {
@@ -57,6 +59,23 @@ TEST(Threads, ManyStepsWithWorkersThatRunAhead) {
   const auto wanted = run(5, 2, "");
   for (int round = 0; round < 20; ++round) executor->run(50);
   EXPECT_EQ(test.result(), wanted);
+}
+
+TEST(Threads, ArePinnedOnlyWhereTheyAreAsManyAsTheCores) {
+  const size_t all = allowed_core_ids().size();
+  if (all < 2 || size_t(allowed_cores()) != all) GTEST_SKIP() << "here are " << describe_cores();
+  for (const size_t threads : {all - 1, all, all + 1}) {
+    TestProgram test(i32(all) + 1);
+    std::mutex mutex;
+    std::set<size_t> seen;  // how many cores a thread may run on
+    ExecutorOptions options{.threads = int(threads), .tap = [&](const Instruction&, u32) {
+                              std::lock_guard lock(mutex);
+                              seen.insert(allowed_core_ids().size());
+                            }};
+    get_executor("threads").create(test.program, test.memory, options)->run(1);
+    EXPECT_EQ(seen, std::set{threads == all ? size_t{1} : all})
+        << threads << " threads on " << all << " cores";
+  }
 }
 
 // A thread that others keep from its core for long is no hang.
