@@ -1,5 +1,5 @@
-// The threads executor: threads, each owning the streams of several workers and running whichever is
-// ready. Edges are counters on cache lines of their own: a signal adds with release, a wait loads with acquire.
+// The threads executor: each thread owns the streams of several workers and runs whichever is ready. Edges
+// are counters on cache lines of their own: a signal adds with release, a wait loads with acquire.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
