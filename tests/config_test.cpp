@@ -110,7 +110,7 @@ TEST_P(OpConfigs, GiveTheBitsOfTheDefaultUnlessMarked) {
     return expect_same(*op, target,
                        [&, op = op, executor = executor](const Case& test, const OpConfig* config) {
                          static const OpConfig plain;  // in the tiles of the target
-                         return run_case(*op, test, executor, config ? config : &plain);
+                         return run_case(*op, test, executor, {.config = config ? config : &plain});
                        });
   std::optional<KernelTarget> kernels;
   if (target.gpu) kernels = backend->op_calls().kernels({.device = 0});

@@ -2,6 +2,7 @@
 // new test.
 #include <gtest/gtest.h>
 
+#include "heddle/backend/cpu/simd.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op_call.h"
 #include "heddle/ir/registry.h"
@@ -61,6 +62,15 @@ TEST_P(OpHarness, MatchesReferenceInChains) {
     CaseResult result = run_chain(*op, cases[i], executor);
     EXPECT_EQ(result.problem, "") << op->name << " case " << i << " " << cases[i].name << " on " << executor;
   }
+}
+
+// Levels below the best round differently: most have no fused products.
+TEST(SimdLevels, BelowTheBestMatchReference) {
+  for (const SimdLevel& level : simd_levels().subspan(1))
+    for (const OpSpec* op : all_ops())
+      for (const Case& test : chosen(op->cases(), 6))
+        EXPECT_EQ(run_case(*op, test, "threads", {.simd = level.name}).problem, "")
+            << op->name << " " << test.name << " with " << level.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpHarness, testing::ValuesIn(all_runs()), [](const auto& param) {

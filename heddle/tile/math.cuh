@@ -97,13 +97,19 @@ inline V gelu_tanh(V x) {
   return V(0.5f) * x * (V(1.0f) + tanh(V(0.7978845608f) * fma(V(0.044715f) * x * x, x, x)));
 }
 
+// a * b + c, rounded once. Where fma(a, b, c) rounds the product too, the value type has its own.
+template <class V>
+inline V fused(V a, V b, V c) {
+  return fma(a, b, c);
+}
+
 // sin and cos of angles up to 2^18: Cody-Waite reduction by pi/2 in three parts, Cephes polynomials.
 template <class V>
 inline void sincos(V x, V& sin_x, V& cos_x) {
   V q = round(x * V(0.636619772367581343f));
-  V r = fma(q, V(-1.5707855224609375f), x);
-  r = fma(q, V(-1.08042732e-5f), r);
-  r = fma(q, V(-6.0770999e-11f), r);
+  V r = fused(q, V(-1.5707855224609375f), x);
+  r = fused(q, V(-1.08042732e-5f), r);
+  r = fused(q, V(-6.0770999e-11f), r);
   V z = r * r;
   V s = fma(fma(fma(V(-1.9515295891e-4f), z, V(8.3321608736e-3f)), z, V(-1.6666654611e-1f)) * z, r, r);
   V c = fma(fma(fma(V(2.443315711809948e-5f), z, V(-1.388731625493765e-3f)), z, V(4.166664568298827e-2f)) * z,

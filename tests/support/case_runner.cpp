@@ -30,8 +30,8 @@ std::string compare(const std::string& name, std::span<const double> got, std::s
 // Keeps what the references left in the outputs, restores the previous content, runs the node and compares.
 class Comparison {
  public:
-  Comparison(CaseMemory& memory, std::vector<Output> outputs, double bound)
-      : memory_(memory), outputs_(std::move(outputs)) {
+  Comparison(CaseMemory& memory, std::vector<Output> outputs, double bound, ExecutorOptions options = {})
+      : memory_(memory), outputs_(std::move(outputs)), options_(std::move(options)) {
     result_.bound = bound;
     for (const Output& output : outputs_) before_.push_back(memory_.read(output.tensor));
   }
@@ -76,16 +76,17 @@ class Comparison {
   }
   void run_on(const ExecutorSpec& executor, const Program& program) {
     if (!executor.space) {
-      executor.create(program, memory_.memory, ExecutorOptions{})->run(1);
+      executor.create(program, memory_.memory, options_)->run(1);
       return;
     }
     SpaceMirror mirror(memory_, executor.space(0));
-    executor.create(program, mirror.memory(), ExecutorOptions{})->run(1);
+    executor.create(program, mirror.memory(), options_)->run(1);
     mirror.fetch();
   }
 
   CaseMemory& memory_;
   std::vector<Output> outputs_;
+  ExecutorOptions options_;
   std::vector<std::vector<double>> before_, wanted_;
   CaseResult result_;
 };
@@ -112,17 +113,18 @@ constexpr i32 kPanelRows = 16, kInputs = 40;  // panels and inputs of the chain'
 
 }  // namespace
 
-CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor, const OpConfig* config) {
+CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor,
+                    const CaseOptions& options) {
   CaseMemory memory;
   Part part = part_of_case(op, test);
   auto outputs = allocate(op, part.args.data(), memory);
   if (test.prepare) test.prepare(part.args.data(), memory);
-  Comparison comparison(memory, std::move(outputs), test.bound);
+  Comparison comparison(memory, std::move(outputs), test.bound, {.simd = options.simd});
   op.reference(part.args.data(), memory);
   comparison.references_done();
   Node node{.name = op.name, .parts = {part}};
-  if (config) node.config = *config;
-  const bool gpu = config && get_executor(executor).space;
+  if (options.config) node.config = *options.config;
+  const bool gpu = options.config && get_executor(executor).space;
   return comparison.run_all(node, axes_of(node, {.gpu = gpu}), executor);
 }
 

@@ -15,9 +15,11 @@ struct CaseResult {
   std::vector<double> outputs;  // all values of all outputs, of the last program that ran
 };
 
-// `config`: one of the op's configurations for such a call; null: its default.
-CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor,
-                    const OpConfig* config = nullptr);
+struct CaseOptions {
+  const OpConfig* config = nullptr;  // one of the op's configurations for such a call; null: its default
+  std::string simd;                  // threads only: the name of a SIMD level; empty: the best one
+};
+CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor, const CaseOptions& = {});
 
 // True if the case can be part of a chain: its op is a prologue or an epilogue, and the tensor inside the
 // chain is f32, so that storing it would not round it.

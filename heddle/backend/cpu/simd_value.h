@@ -32,6 +32,21 @@ struct Value {
 HWY_INLINE Value fma(Value a, Value b, Value c) {
   return hn::MulAdd(a.v, b.v, c.v);
 }
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE Value fused(Value a, Value b, Value c) {
+  return __builtin_fmaf(hn::GetLane(a.v), hn::GetLane(b.v), hn::GetLane(c.v));
+}
+#elif !HWY_NATIVE_FMA
+// A product of two floats is exact as a double.
+HWY_INLINE Value fused(Value a, Value b, Value c) {
+  const hn::Repartition<double, D> wide;
+  const hn::Half<D> half;
+  const auto low = [&](Value x) { return hn::PromoteTo(wide, hn::LowerHalf(half, x.v)); };
+  const auto high = [&](Value x) { return hn::PromoteTo(wide, hn::UpperHalf(half, x.v)); };
+  return hn::Combine(d, hn::DemoteTo(half, hn::MulAdd(high(a), high(b), high(c))),
+                     hn::DemoteTo(half, hn::MulAdd(low(a), low(b), low(c))));
+}
+#endif
 HWY_INLINE Value max(Value a, Value b) {
   return hn::IfThenElse(hn::Gt(a.v, b.v), a.v, b.v);
 }
