@@ -46,7 +46,7 @@ python-test: python
 parity: program
 	scripts/setup python
 	cmake --build --preset release --parallel $(JOBS) --target test_text layout_values
-	scripts/parity
+	scripts/parity $(PARITY)
 
 bundle: program
 	rm -rf dist/heddle-bundle

@@ -4,6 +4,8 @@ Without MODEL_DIR: the templates of tests/goldens/chat, and small ones that show
 and method of Jinja; else those of the models. A small template may be refused as not supported, but only by
 heddle alone; a difference and a text where transformers refuses are errors.
 
+Exercises: heddle/base heddle/text apps/heddle
+
 usage: parity_chat.py [--heddle build/release/heddle] [--count 100] [--part 5] [--seed 1]
                       [MODEL_DIR...]
 """

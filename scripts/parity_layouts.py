@@ -1,5 +1,7 @@
 """Compares the operations of heddle/tile/layout.h with those of CuTe (pycute, in the package nvidia-cutlass).
 
+Exercises: heddle/base heddle/tile tests/toolkit
+
 usage: parity_layouts.py [--program build/release/layout_values] [--count 10000] [--seed 1]
 """
 

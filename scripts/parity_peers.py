@@ -6,6 +6,7 @@ For each checkpoint in tests/goldens/models that the peers support: the plain mo
 fp32, its error in bf16 is about that of transformers in bf16, and each form of the fast step, uncompiled,
 agrees with it.
 
+Exercises: bench/peers
 """
 
 import sys

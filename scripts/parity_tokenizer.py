@@ -1,5 +1,7 @@
 """Compares `heddle tokenize` with `tokenizers` on random Unicode strings, both ways, and times both on 10 MB.
 
+Exercises: heddle/base heddle/text apps/heddle
+
 Without MODEL_DIR: the tokenizers of tests/goldens and the shipped models. --random N: N tokenizers with
 stages drawn at random, around models that are trained now; nothing is timed.
 usage: parity_tokenizer.py [--heddle build/release/heddle] [--count 1500] [--seed 1] [--random N]
