@@ -29,9 +29,9 @@ struct RowWork {
   std::vector<const Tensor*> sums;     // kParts: f32 [parts, columns], what a CTA adds up of its rows
   // kRows, kParts: rows are cut into pieces of so many columns, each a row of its own; 0: they are not.
   i32 piece = 0;
-  i32 at_work = 1;           // kParts: rows of which a CTA needs elements at once
-  bool takes_pairs = false;  // kParts: and two rows at a time (the kernel's constant `rows`)
-  i32 row_units = 0;         // kElements: what a row is cut into, where that is not its eights
+  i32 at_work = 1;             // kParts: rows of which a CTA needs elements at once
+  bool takes_several = false;  // kParts, kRows: and several rows at a time (the kernel's constant `rows`)
+  i32 row_units = 0;           // kElements: what a row is cut into, where that is not its eights
   bool maps = false;  // kElements: map_elements() does it, which takes any number of elements end to end
   std::string misfit = {};  // the op's own reason why the call does not fit
   i32 kind = -1;            // a constant of the kernel

@@ -50,6 +50,7 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kRows,
           .matrices = {&a.x, &a.y},
           .vectors = {&a.weight, &a.bias},
+          .takes_several = true,
           .takes_loose = true,
           .takes_fours = true,
           .takes_clusters = true};

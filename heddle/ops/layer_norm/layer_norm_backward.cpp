@@ -96,7 +96,7 @@ RowWork row_work(const std::byte* args) {
           .vectors = {&a.weight},
           .sums = {&a.dweight_parts, &a.dbias_parts},
           .at_work = 2,
-          .takes_pairs = true,
+          .takes_several = true,
           .kept = 2,
           .takes_loose = true};
 }

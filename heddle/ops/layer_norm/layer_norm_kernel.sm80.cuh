@@ -3,13 +3,13 @@ namespace layer_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kRows = 1, kShare = kEights;
 };
 
 template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
-  static constexpr i32 kWords = Config::kWords;
+  static constexpr i32 kWords = Config::kWords, kRows = Config::kRows;
   static constexpr DType kIn = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kBias = Config::types().bias.dtype, kOut = Config::types().y.dtype;
   static constexpr bool kHasBias = Config::types().bias.rank > 0;
@@ -24,37 +24,47 @@ struct Kernel {
   static constexpr u32 kCtas = kLate && kThreads < 1024 ? 1024 / kThreads : 1;
 
   static void run(const LayerNorm& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), columns = Team::elements(a.x);
-    Word<kIn> values[kWords];
+    const typename Team::template Rows<kRows> rows(a.x);
+    const i32 columns = rows.elements[0];  // as many as the others have, if any
+    Word<kIn> values[kRows][kWords];
     Word<kWeight> weights[kWords];
-    Word<kBias> biases[kWords];  // zeros where there is none
-    Row::template each<kWords>(columns,
-                               [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at, columns); });
+    Word<kBias> biases[kWords];          // zeros where there is none
+    const auto each = [&](auto&& use) {  // use(r, n, at) for the words of all rows
+#pragma unroll
+      for (i32 r = 0; r < kRows; ++r)
+        Row::template each<kWords>(rows.elements[r], [&](i32 n, i32 at) { use(r, n, at); });
+    };
+    each([&](i32 r, i32 n, i32 at) { values[r][n].load(row_of(a.x, rows.row[r]), at, columns); });
     const auto load_weights = [&](i32 n, i32 at) {
       weights[n].load_kept(a.weight.data, at, columns);
       if constexpr (kHasBias) biases[n].load_kept(a.bias.data, at, columns);
     };
     if constexpr (!kLate) Row::template each<kWords>(columns, load_weights);
     Team::meet();
-    float total = 0, squares = 0;
-    Row::template each<kWords>(columns, [&](i32 n, i32) {
+    float means[kRows] = {}, scales[kRows] = {};
+    each([&](i32 r, i32 n, i32) {
 #pragma unroll
-      for (i32 i = 0; i < 8; ++i) total += values[n].get(i);
+      for (i32 i = 0; i < 8; ++i) means[r] += values[r][n].get(i);
     });
-    const float mean = Team::reduce(Sum(), total) / float(columns);
-    Row::template each<kWords>(columns, [&](i32 n, i32) {
+    Team::reduce(Sum(), means);
+#pragma unroll
+    for (float& mean : means) mean /= float(columns);
+    each([&](i32 r, i32 n, i32) {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) {
-        const float off = values[n].has(i) ? values[n].get(i) - mean : 0.0f;
-        squares = fma(off, off, squares);
+        const float off = values[r][n].has(i) ? values[r][n].get(i) - means[r] : 0.0f;
+        scales[r] = fma(off, off, scales[r]);
       }
     });
-    const float scale = rsqrt(Team::reduce(Sum(), squares, 1) / float(columns) + a.eps);
-    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+    Team::reduce(Sum(), scales, 1);
+#pragma unroll
+    for (float& scale : scales) scale = rsqrt(scale / float(columns) + a.eps);
+    each([&](i32 r, i32 n, i32 at) {
       if constexpr (kLate) load_weights(n, at);
       Word<kOut>::of([&](i32 i) {
-        return fma((values[n].get(i) - mean) * scale, weights[n].get(i), kHasBias ? biases[n].get(i) : 0.0f);
-      }).store(row_of(a.y, row), at, columns);
+        return fma((values[r][n].get(i) - means[r]) * scales[r], weights[n].get(i),
+                   kHasBias ? biases[n].get(i) : 0.0f);
+      }).store(row_of(a.y, rows.row[r]), at, columns);
     });
   }
 };

@@ -76,7 +76,7 @@ RowWork row_work(const std::byte* args) {
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
           .sums = {&a.dweight_parts},
-          .takes_pairs = true,
+          .takes_several = true,
           .kept = 2,
           .takes_loose = true};
 }

@@ -39,6 +39,7 @@ RowWork row_work(const std::byte* args) {
   const auto& a = as<Softmax>(args);
   return {.form = RowForm::kRows,
           .matrices = {&a.x, &a.y},
+          .takes_several = true,
           .has_long = true,
           .kept = 1,
           .takes_loose = true,

@@ -4,45 +4,64 @@ namespace softmax {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kRows = 1, kShare = kEights;
 };
 
 template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
-  static constexpr i32 kWords = Config::kWords;
+  static constexpr i32 kWords = Config::kWords, kRows = Config::kRows;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
   using Row = RowShare<Team, Config::kShare>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
+  // Single elements are decoded one by one, which takes longer than memory does: their weights are kept, and the maximum of all comes
+  // before them.
+  static constexpr bool kKeeps = Config::kShare == kElements;
 
+  static float weight_of(float score, float top) { return arch::exp2((score - top) * kLog2E); }
   static void run(const Softmax& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), columns = Team::elements(a.x);
-    const u8* const x = row_of(a.x, row);
-    u8* const y = row_of(a.y, row);
-    Word<kIn> values[kWords];
-    Row::template each<kWords>(columns, [&](i32 n, i32 at) { values[n].load(x, at, columns); });
+    const typename Team::template Rows<kRows> rows(a.x);
+    const i32 columns = rows.elements[0];  // as many as the others have, if any
+    Word<kIn> values[kRows][kWords];
+    const auto each = [&](auto&& use) {  // use(r, n, at) for the words of all rows
+#pragma unroll
+      for (i32 r = 0; r < kRows; ++r)
+        Row::template each<kWords>(rows.elements[r], [&](i32 n, i32 at) { use(r, n, at); });
+    };
+    each([&](i32 r, i32 n, i32 at) { values[r][n].load(row_of(a.x, rows.row[r]), at, columns); });
     Team::meet();
-    float most = -1e38f, sum = 0;
-    Row::template each<kWords>(columns, [&](i32 n, i32) {
+    Softsum all[kRows];
+    each([&](i32 r, i32 n, i32) {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i)
-        if (values[n].has(i)) most = fmaxf(most, values[n].get(i));
+        if (values[r][n].has(i)) all[r].top = fmaxf(all[r].top, values[r][n].get(i));
     });
-    Softsum all{Team::over_warp(Max(), most)};
-    Row::template each<kWords>(columns, [&](i32 n, i32) {
 #pragma unroll
-      for (i32 i = 0; i < 8; ++i)
-        if (values[n].has(i)) sum += arch::exp2((values[n].get(i) - all.top) * kLog2E);
+    for (Softsum& row : all)
+      row.top = kKeeps ? Team::reduce(Max(), row.top) : Team::over_warp(Max(), row.top);
+    float weights[kRows][kWords][8];
+    each([&](i32 r, i32 n, i32) {
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) {
+        weights[r][n][i] = weight_of(values[r][n].get(i), all[r].top);
+        if (values[r][n].has(i)) all[r].sum += weights[r][n][i];
+      }
     });
-    all.sum = sum;
-    all.join<Team>();
-    const float scale = 1 / all.sum;
-    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+    float scales[kRows];
+#pragma unroll
+    for (i32 r = 0; r < kRows; ++r) {
+      if constexpr (kKeeps || Team::kAll == 1)  // the maximum is the team's
+        all[r].sum = Team::reduce(Sum(), all[r].sum, 1);
+      else
+        all[r].template join<Team>();
+      scales[r] = 1 / all[r].sum;
+    }
+    each([&](i32 r, i32 n, i32 at) {
       Word<kOut>::of([&](i32 i) {
-        return arch::exp2((values[n].get(i) - all.top) * kLog2E) * scale;
-      }).store(y, at, columns);
+        return scales[r] * (kKeeps ? weights[r][n][i] : weight_of(values[r][n].get(i), all[r].top));
+      }).store(row_of(a.y, rows.row[r]), at, columns);
     });
   }
 };

@@ -110,6 +110,20 @@ struct RowTeam {
   // How many elements, or eights, the team's row has: none past the last row, where other teams of the warp may have one.
   static i32 elements(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] : 0; }
   static i32 eights(const Tensor& matrix) { return elements(matrix) / 8; }
+  // The kRows rows that a team has, and their elements.
+  template <i32 kRows>
+  struct Rows {
+    i32 row[kRows], elements[kRows];
+
+    explicit Rows(const Tensor& matrix) {
+      constexpr u32 kTeams = kThreads / kRowThreads;
+#pragma unroll
+      for (i32 r = 0; r < kRows; ++r) {
+        row[r] = i32(blockIdx.x / kCluster * (kTeams * kRows) + u32(r) * kTeams) + number();
+        elements[r] = row[r] < matrix.size[0] ? matrix.size[1] : 0;
+      }
+    }
+  };
   // Makes a team of a cluster ready for reduce(): all of its CTAs run, and their barriers count.
   static void meet() {
     if constexpr (kCluster > 1) {
