@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Lists the ops whose code for GPUs may differ from a commit's: their folder changed, or what it includes.
 
-    python3 tools/changed_ops.py COMMIT
+    python3 tools/changed_ops.py COMMIT [--part N]
 
 Prints names with commas between them. Prints `all` where something has changed that the code of all ops is
-made of or checked by, or where the commit is not in this clone.
+made of or checked by, or where the commit is not in this clone; with --part, instead, the ops of folders that
+changed and one in N of the others, which the last commit's name chooses.
 """
 
+import argparse
 import pathlib
 import re
-import sys
 
 import changed_sources
 import measure
@@ -47,10 +48,27 @@ def affected(root, paths):
     return ops
 
 
+def part_of_all(root, paths, part, seed):
+    """The ops of folders that changed, and every `part`-th of all."""
+    changed = {found.group() for path in paths or () if (found := OP_FOLDER.match(path))}
+    folders = sorted(
+        f"{each.relative_to(root)}/" for each in pathlib.Path(root, "heddle/ops").iterdir() if each.is_dir()
+    )
+    every = [(folder, op) for folder in folders for op in ops_of(root, folder)]
+    return [op for i, (folder, op) in enumerate(every) if folder in changed or i % part == seed % part]
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commit")
+    parser.add_argument("--part", type=int, default=1)
+    options = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parents[1]
-    paths = changed_sources.changed(root, sys.argv[1])
+    paths = changed_sources.changed(root, options.commit)
     ops = None if paths is None else affected(root, paths)
+    if ops is None and options.part > 1:
+        seed = int(changed_sources.git(root, "rev-parse", "HEAD")[0][:8], 16)
+        ops = part_of_all(root, paths, options.part, seed)
     print("all" if ops is None else ",".join(ops))
 
 

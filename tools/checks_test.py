@@ -95,6 +95,9 @@ class CheckTest(unittest.TestCase):
             }.items():
                 with self.subTest(path):
                     self.assertEqual(changed_ops.affected(root, {path}), want)
+            changed = {"heddle/ops/bias/bias.cuh"}
+            self.assertEqual(changed_ops.part_of_all(root, changed, 2, 1), ["add_backward", "bias"])
+            self.assertEqual(changed_ops.part_of_all(root, None, 3, 0), ["add"])
 
     def test_layers(self):
         faults = {
