@@ -4,6 +4,8 @@
         [--positions 1,17,512] [--chunks 1,64] [--greedy 512] [--plain] [MODEL...]
     python3 scripts/parity_gpu.py --mixtures 20 [--families NAME...]
 
+Exercises: heddle apps/heddle bench/peers
+
 Without MODEL: the checkpoints in tests/goldens/models and the shipped ones; with --mixtures, random ones of
 each family that has experts. The reference is transformers, or
 the plain model of bench/peers where it is not installed. Without a GPU nothing is compared, and that is said,
