@@ -3,9 +3,9 @@
 
     python3 tools/changed_ops.py COMMIT [--part N]
 
-Prints names with commas between them. Prints `all` where something has changed that the code of all ops is
-made of or checked by, or where the commit is not in this clone; with --part, instead, the ops of folders that
-changed and one in N of the others, which the last commit's name chooses.
+Prints names with commas between them. Where something has changed that the code of all ops is made of or
+checked by, or where the commit is not in this clone, prints all of them; with --part, one in N, which the
+last commit's name chooses, and those of folders that changed.
 """
 
 import argparse
@@ -51,9 +51,7 @@ def affected(root, paths):
 def part_of_all(root, paths, part, seed):
     """The ops of folders that changed, and every `part`-th of all."""
     changed = {found.group() for path in paths or () if (found := OP_FOLDER.match(path))}
-    folders = sorted(
-        f"{each.relative_to(root)}/" for each in pathlib.Path(root, "heddle/ops").iterdir() if each.is_dir()
-    )
+    folders = [f"heddle/ops/{each.name}/" for each in sorted(pathlib.Path(root, "heddle/ops").iterdir())]
     every = [(folder, op) for folder in folders for op in ops_of(root, folder)]
     return [op for i, (folder, op) in enumerate(every) if folder in changed or i % part == seed % part]
 
@@ -66,10 +64,10 @@ def main():
     root = pathlib.Path(__file__).resolve().parents[1]
     paths = changed_sources.changed(root, options.commit)
     ops = None if paths is None else affected(root, paths)
-    if ops is None and options.part > 1:
+    if ops is None:
         seed = int(changed_sources.git(root, "rev-parse", "HEAD")[0][:8], 16)
         ops = part_of_all(root, paths, options.part, seed)
-    print("all" if ops is None else ",".join(ops))
+    print(",".join(ops))
 
 
 if __name__ == "__main__":
