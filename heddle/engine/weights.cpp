@@ -14,6 +14,7 @@
 #include "heddle/base/invariant.h"
 #include "heddle/base/memory.h"
 #include "heddle/base/parallel.h"
+#include "heddle/base/progress.h"
 #include "heddle/engine/pack.h"
 #include "heddle/ir/rules.h"
 
@@ -192,6 +193,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
     for (const WeightSource& source : spec.sources) packed_tensors.insert(source.tensor);
     add(buffer.name, std::move(packed), packing.table());
     if (progress) progress(bytes_, all);
+    tell_progress({"loading", "bytes", bytes_, all});
   }
   forget_packed();
   for (const auto& [key, spec] : graph.vectors) {
