@@ -137,7 +137,7 @@ std::string ProgressText::of(const Progress& progress, double seconds) {
   }
   done_ = progress.done;
   const double each = done_ > first_ ? (changed_ - began_) / double(done_ - first_) : 0;
-  // What is left after the last change, less the time since.
+  // The time that was left after the last change, less the time since.
   const double left = each * double(all_ - done_) - (seconds - changed_);
   const std::string when = seconds - began_ < kSilent ? "" : time_left(left);
   if (std::string_view(progress.what) == "bytes")
