@@ -129,8 +129,9 @@ std::string time_left(double seconds) {
 
 std::string ProgressText::of(const Progress& progress, double seconds) {
   constexpr double kSilent = 2;
-  if (doing_ != progress.doing || all_ != progress.all || progress.done < done_) {
-    doing_ = progress.doing, all_ = progress.all, first_ = progress.done;
+  all_ = progress.all;  // may turn out to be more, or less
+  if (doing_ != progress.doing || progress.done < done_) {
+    doing_ = progress.doing, first_ = progress.done;
     began_ = changed_ = seconds;
   } else if (progress.done != done_) {
     changed_ = seconds;

@@ -14,6 +14,7 @@
 #include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
+#include "heddle/base/progress.h"
 #include "heddle/base/stopwatch.h"
 
 namespace heddle::cuda {
@@ -71,29 +72,31 @@ std::optional<Compiled> packaged_code(const CompileRequest& request) {
   return std::nullopt;
 }
 
+// Finds a request's code in a package or the cache.
+std::optional<Compiled> find_ready(const CompileRequest& request, const CubinCache& cache) {
+  if (std::optional<Compiled> packaged = packaged_code(request)) return packaged;
+  std::optional<CubinCache::Entry> entry = cache.find(key_of(request, all_options(request), Nvrtc::get()));
+  if (!entry) return std::nullopt;
+  return Compiled{.cubin = std::move(entry->cubin),
+                  .kernels = parse_kernel_use(entry->log),
+                  .log = std::move(entry->log),
+                  .from_cache = true};
+}
+
 Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& cache) {
   const Stopwatch watch;
-  if (std::optional<Compiled> packaged = packaged_code(request)) return *std::move(packaged);
-  const Nvrtc& nvrtc = Nvrtc::get();
+  if (std::optional<Compiled> ready = find_ready(request, cache)) return *std::move(ready);
   const std::vector<std::string> options = all_options(request);
-  const std::string key = key_of(request, options, nvrtc);
-  Compiled result;
-  if (std::optional<CubinCache::Entry> entry = cache.find(key)) {
-    result.cubin = std::move(entry->cubin);
-    result.log = std::move(entry->log);
-    result.from_cache = true;
-  } else {
-    Nvrtc::Output output = nvrtc.compile({request.name, request.source, options}, source_tree().files);
-    if (!output.ok)
-      return Failure{fmt::format("[{}] does not compile for {} with {} (NVRTC {}):\n{}", request.name,
-                                 request.arch, fmt::join(options, " "), nvrtc.version_text(), output.log)};
-    result.cubin = std::move(output.cubin);
-    result.log = std::move(output.log);
-    cache.store(key, {result.cubin, result.log});
-  }
-  result.kernels = parse_kernel_use(result.log);
-  result.seconds = watch.seconds();
-  return result;
+  const Nvrtc& nvrtc = Nvrtc::get();
+  Nvrtc::Output output = nvrtc.compile({request.name, request.source, options}, source_tree().files);
+  if (!output.ok)
+    return Failure{fmt::format("[{}] does not compile for {} with {} (NVRTC {}):\n{}", request.name,
+                               request.arch, fmt::join(options, " "), nvrtc.version_text(), output.log)};
+  cache.store(key_of(request, options, nvrtc), {output.cubin, output.log});
+  return Compiled{.cubin = std::move(output.cubin),
+                  .kernels = parse_kernel_use(output.log),
+                  .log = std::move(output.log),
+                  .seconds = watch.seconds()};
 }
 
 // The number before `what`, which begins with a space, in a line of ptxas; 0 where it is not there. Not by std::regex:
@@ -144,7 +147,16 @@ std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> reques
 std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers,
                                           const CubinCache& cache) {
   std::vector<Result<Compiled>> results(requests.size(), Failure{});
-  parallel_for(requests.size(), workers, [&](size_t i) { results[i] = compile_one(requests[i], cache); });
+  std::vector<std::optional<Compiled>> ready(requests.size());
+  parallel_for(requests.size(), workers, [&](size_t i) { ready[i] = find_ready(requests[i], cache); });
+  std::vector<size_t> left;  // an estimate of their time counts none that is there
+  for (size_t i = 0; i < requests.size(); ++i)
+    if (ready[i])
+      results[i] = *std::move(ready[i]);
+    else
+      left.push_back(i);
+  parallel_for_with_progress("compiling", "kernels", left.size(), workers,
+                             [&](size_t at) { results[left[at]] = compile_one(requests[left[at]], cache); });
   return results;
 }
 
