@@ -41,11 +41,11 @@ size_t distance(std::string_view a, std::string_view b) {
 std::optional<size_t> unlikeness(const std::string& a, const std::string& b) {
   const size_t apart = distance(a, b), longer = std::max(a.size(), b.size());
   if (apart <= std::max<size_t>(1, longer / kLettersAnError) && apart < std::min(a.size(), b.size()))
-    return apart;
+    return apart == 0 ? 0 : 2 * apart - b.starts_with(a);  // the name goes on: likelier than others as near
   const size_t shorter = std::min(a.size(), b.size());
   if (shorter >= kBeginning &&
       std::string_view(a).substr(0, shorter) == std::string_view(b).substr(0, shorter))
-    return apart + longer;  // after all that are misspelt
+    return 2 * (apart + longer);  // after all that are misspelt
   return std::nullopt;
 }
 

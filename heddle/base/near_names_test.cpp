@@ -19,6 +19,7 @@ TEST(NearNames, FindsWhatWasMisspelt) {
   EXPECT_EQ(near_names("model", kCommands), Names{"models"});
   EXPECT_EQ(near_names("benchmark", kCommands), Names{"bench"}) << "one begins with the other";
   EXPECT_EQ(near_names("gen", kCommands), Names{"generate"});
+  EXPECT_EQ(near_names("sm_90", Names{"sm_80", "sm_90a"}), Names{"sm_90a"});
   EXPECT_EQ(near_names("--promt", kFlags), Names{"--prompt"});
   EXPECT_EQ(near_names("--topk", kFlags), Names{"--top-k"});
   EXPECT_EQ(near_names("--top-q", kFlags), (Names{"--top-k", "--top-p"}));

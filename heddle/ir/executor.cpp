@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/near_names.h"
 
 namespace heddle {
 
@@ -25,13 +26,14 @@ Backends& backends() {
 
 // Finds the executor of that name, and its backend.
 std::pair<const Backend*, const ExecutorSpec*> find_executor(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Backend* backend : all_backends())
     for (const ExecutorSpec& executor : backend->executors) {
       if (name == executor.name) return {backend, &executor};
-      known += std::string(known.empty() ? "" : ", ") + executor.name;
+      known.emplace_back(executor.name);
     }
-  fail(ErrorCode::kInvalidArgument, "[executor] {} is not one; known are {}", name, known);
+  fail(ErrorCode::kInvalidArgument, "[executor] there is none named '{}'{}; there are {}", name,
+       did_you_mean(name, known), fmt::join(known, ", "));
 }
 
 }  // namespace
@@ -93,8 +95,13 @@ const Backend& backend_for_arch(std::string_view arch) {
     if (backend->compiler &&
         std::ranges::find(backend->compiler->archs, arch) != backend->compiler->archs.end())
       return *backend;
-  fail(ErrorCode::kInvalidArgument, "[arch] {} is no architecture that heddle has code for; those are {}",
-       arch, fmt::join(known_archs(), ", "));
+  const std::vector<std::string> known = known_archs();
+  for (const Backend* backend : all_backends())
+    for (const DeviceKind& kind : backend->kinds)
+      require(kind.name != arch || kind.arch.empty(), "[arch] {} is a card; its architecture is {}", arch,
+              kind.arch);
+  fail(ErrorCode::kInvalidArgument, "[arch] {} is no architecture that heddle has code for{}; those are {}",
+       arch, did_you_mean(arch, known), fmt::join(known, ", "));
 }
 
 namespace {

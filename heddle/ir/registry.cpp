@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/near_names.h"
 
 namespace heddle {
 namespace {
@@ -114,7 +115,7 @@ const OpSpec& get_op(std::string_view name) {
   if (!op) {
     std::vector<std::string> known;
     for (const OpSpec* candidate : all_ops()) known.push_back(candidate->name);
-    fail(ErrorCode::kInvalidArgument, "[{}] is not an op; known are {}", name, fmt::join(known, ", "));
+    fail(ErrorCode::kInvalidArgument, "[{}] is not an op{}", name, meant_or_all(name, known));
   }
   return *op;
 }

@@ -3,18 +3,23 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <vector>
+
+#include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/near_names.h"
 
 namespace heddle {
 
 const Scheduler& get_scheduler(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Scheduler* scheduler : all_schedulers()) {
     if (name == scheduler->name) return *scheduler;
-    known += std::string(known.empty() ? "" : ", ") + scheduler->name;
+    known.emplace_back(scheduler->name);
   }
-  fail(ErrorCode::kInvalidArgument, "[scheduler] {} is not one; known are {}", name, known);
+  fail(ErrorCode::kInvalidArgument, "[scheduler] there is none named '{}'{}; there are {}", name,
+       did_you_mean(name, known), fmt::join(known, ", "));
 }
 
 void require_complete(const ScheduleInput& input, const Schedule& schedule, std::string_view policy) {
