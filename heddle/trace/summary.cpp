@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 namespace heddle {
 namespace {
 
@@ -124,23 +122,6 @@ class Summariser {
   std::map<Call, Span> spans_;
 };
 
-std::string work_line(const WorkTimes& t) {
-  std::string text = fmt::format("{:<50.50} {:6.0f}", t.ops, t.calls);
-  for (const double ns :
-       {t.sum(), t.fetch, t.late, t.taken, t.hop, t.starved, t.compute, t.signal, t.phase, t.load, t.path})
-    text += fmt::format(" {:8.1f}", ns * 1e-3);
-  return text + "\n";
-}
-
-std::string rate_line(const TraceSummary& summary, const WorkTimes& t) {
-  const double ns = summary.busy(t);  // bytes and flops per nanosecond are 10^9 per second
-  const auto rate = [ns](double amount) {
-    return ns > 0 && amount > 0 ? fmt::format("{:.2f}", amount / ns) : std::string("-");
-  };
-  return fmt::format("{:<50.50} {:12.1f} {:12.3f} {:12.3f} {:>10} {:>10}\n", t.ops, ns * 1e-3, t.bytes * 1e-6,
-                     t.flops * 1e-6, rate(t.bytes), rate(t.flops));
-}
-
 }  // namespace
 
 WorkTimes TraceSummary::total() const {
@@ -161,38 +142,11 @@ std::vector<IdleCause> idle_causes(const TraceSummary& summary) {
           {"fetch", "between two instructions", all.fetch},
           {"starved", "weights were on their way", all.starved},
           {"signal", "publishing", all.signal},
-          {"outside", "before a worker could begin, and after its last", summary.outside}};
+          {"outside", "before a worker could begin, after its last", summary.outside}};
 }
 
 TraceSummary summarise(const Timeline& timeline) {
   return Summariser(timeline).run();
-}
-
-std::string to_text(const TraceSummary& summary) {
-  const WorkTimes all = summary.total();
-  std::string text = fmt::format(
-      "a step of {:.1f} us, {} of them, {} workers on {} units; us of a step, means over the workers\n",
-      summary.step * 1e-3, summary.steps, summary.workers, summary.units);
-  text += fmt::format("{:<50} {:>6}", "op", "calls");
-  for (const char* column :
-       {"all", "fetch", "late", "taken", "hop", "starved", "compute", "signal", "phase", "loader", "path"})
-    text += fmt::format(" {:>8}", column);
-  text += '\n';
-  for (const WorkTimes& times : summary.work) text += work_line(times);
-  text += work_line(all);
-  text += fmt::format("\n{:<50} {:>12} {:>12} {:>12} {:>10} {:>10}\n", "op, of a step", "busy us", "MB",
-                      "MFLOP", "GB/s", "GFLOP/s");
-  for (const WorkTimes& times : summary.work) text += rate_line(summary, times);
-  text += rate_line(summary, all);
-  text += "\nidle by cause, a worker's step\n";
-  for (const IdleCause& cause : idle_causes(summary))
-    text += fmt::format("  {:<8} {:10.1f} us {:5.1f} %  {}\n", cause.name, cause.ns * 1e-3,
-                        summary.step > 0 ? 100 * cause.ns / summary.step : 0, cause.meaning);
-  text += fmt::format("critical path: {} instructions of {} steps, {:.1f} us a step\n", summary.path.size(),
-                      summary.steps, all.path * 1e-3);
-  for (const std::string& body : summary.bodies) text += body + "\n";
-  if (summary.lost > 0) text += fmt::format("{} events found no room and are left out\n", summary.lost);
-  return text;
 }
 
 }  // namespace heddle

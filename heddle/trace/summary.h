@@ -9,6 +9,8 @@
 
 namespace heddle {
 
+class Json;
+
 // Times of the calls of one opcode, in nanoseconds per step, as means over all workers.
 struct WorkTimes {
   std::string ops;
@@ -57,7 +59,9 @@ struct IdleCause {
 std::vector<IdleCause> idle_causes(const TraceSummary& summary);
 
 TraceSummary summarise(const Timeline& timeline);
-// Tables, microseconds.
+// Tables of 80 columns, microseconds, with what their words mean.
 std::string to_text(const TraceSummary& summary);
+// In nanoseconds, bytes and operations.
+Json to_json(const TraceSummary& summary);
 
 }  // namespace heddle

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/base/json.h"
 #include "heddle/trace/test_timelines.h"
 
 namespace heddle {
@@ -77,6 +78,30 @@ TEST(TraceSummary, NamesWhatRanTheCalls) {
   for (const std::string& line : body_lines(timeline))
     EXPECT_NE(to_text(summarise(timeline)).find(line + "\n"), std::string::npos);
   EXPECT_TRUE(body_lines(two_workers()).empty());
+}
+
+TEST(TraceSummary, FitsEightyColumnsAndExplainsItsWords) {
+  TraceSummary summary = summarise(two_workers());
+  WorkTimes& long_one = summary.work.emplace_back(summary.work[1]);
+  long_one.ops = "rms_norm linear rope kv_append and_a_word_that_is_longer_than_the_column swiglu";
+  for (double* ns : {&long_one.fetch, &long_one.late, &long_one.hop, &long_one.starved, &long_one.compute,
+                     &long_one.signal, &long_one.phase, &long_one.load, &long_one.path})
+    *ns = 12'345'678;
+  long_one.bytes = 2.4e9, long_one.flops = 9.9e11;
+  const std::string text = to_text(summary);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    EXPECT_LE(end - at, 80u) << text.substr(at, end - at);
+    at = end + 1;
+  }
+  for (const char* word : {"swiglu\n", "12346", "all:", "late", "taken", "hop", "starved",
+                           "phase:", "loader:", "path:", "busy:", "signalled"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+  const Json json = to_json(summary);
+  EXPECT_EQ(json.at("ops").size(), 3u);
+  EXPECT_EQ(json.at("ops").items()[1].at("op"), "use more");
+  EXPECT_EQ(json.at("ops").items()[1].at("phase_ns"), 900.0);
+  EXPECT_EQ(json.at("steps"), 2);
 }
 
 TEST(TraceSummary, OfNothingIsEmpty) {
