@@ -23,6 +23,8 @@ PromptBatch::PromptBatch(PromptBatchOptions options, const AnswerSettings& setti
   read_prompts(settings, info);
   results_.emplace(options_.results,
                    [this](std::string_view line, size_t number) { read_result(line, number); });
+  if (!seed_ && std::ranges::any_of(asked_, [this](const Asked& asked) { return draws(asked); }))
+    seed_ = random_seed();
 }
 
 void PromptBatch::read_prompts(const AnswerSettings& settings, const ModelInfo& info) {
@@ -77,13 +79,26 @@ void PromptBatch::read_result(std::string_view line, size_t number) {
     fail(ErrorCode::kIo, "[{}] is answer {} to its prompt and n is {}; give n as it was", where, answer + 1,
          options_.n);
   Asked& asked = asked_[found->second];
+  if (draws(asked) && !seed_) take_seed(result, i32(answer));
   require_same(result, settings_of(asked, i32(answer)), where);
   if (!asked.done[answer]) ++done_;
   asked.done[answer] = true;
 }
 
+bool PromptBatch::draws(const Asked& asked) const {
+  return options_.draws_seed && !asked.line.has_seed && !asked.line.settings.sampling.greedy();
+}
+
+void PromptBatch::take_seed(const Json& result, i32 index) {
+  const Json* made = result.find("made_with");
+  const Json* seed = made ? made->find("seed") : nullptr;  // without one it was the default
+  const std::optional<int64_t> drawn = seed ? seed->to_int() : int64_t(SamplingParams{}.seed);
+  if (drawn && *drawn >= index) seed_ = u64(*drawn - index);
+}
+
 AnswerSettings PromptBatch::settings_of(const Asked& asked, i32 index) const {
   AnswerSettings settings = asked.line.settings;
+  if (draws(asked)) settings.sampling.seed = seed_.value_or(0);
   settings.sampling.seed += u64(index);
   return settings;
 }
@@ -127,15 +142,19 @@ PromptBatchStats PromptBatch::run(Engine& engine, const StopCallback& stop,
                                   const std::function<void()>& on_done) {
   PromptBatchStats stats;
   Batcher batcher(engine, stop);
+  std::vector<std::pair<const Asked*, size_t>> begun;
   for (Asked& asked : asked_)
     for (i32 i = 0; i < options_.n; ++i)
       if (!asked.done[size_t(i)]) {
         batcher.add(job_of(asked, i, on_done));
-        ++(asked.line.settings.sampling.needs_host().empty() ? stats.by_program : stats.by_host);
+        begun.emplace_back(&asked, size_t(i));
       }
   const Stopwatch watch;
   while (!batcher.idle() && !stop()) batcher.step();
   stats.seconds = watch.seconds();
+  for (const auto& [asked, i] : begun)
+    if (asked->done[i])
+      ++(asked->line.settings.sampling.needs_host().empty() ? stats.by_program : stats.by_host);
   stats.steps = batcher.stats();
   return stats;
 }

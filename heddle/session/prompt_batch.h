@@ -22,6 +22,8 @@ struct PromptBatchOptions {
   std::string model;             // identity_of() the model, which the results keep
   i32 n = 1;                     // answers to a prompt; each one's seed is one higher than the last
   i32 max_context = 0;           // positions that a sequence may have; 0: as the model has them by default
+  // Prompts that choose at random and have no seed of their own get that of the results that are there, or a random one.
+  bool draws_seed = false;
 };
 
 // Tells a model's folder from others: a digest of its configuration, of its tokenizer's files, and of the types,
@@ -30,7 +32,7 @@ std::string identity_of(const Model& model, const std::string& folder);
 
 struct PromptBatchStats {
   BatchStats steps;
-  size_t by_host = 0, by_program = 0;  // answers begun, by where their tokens are chosen
+  size_t by_host = 0, by_program = 0;  // answers that were made, by where their tokens are chosen
   double seconds = 0;
 };
 
@@ -46,8 +48,9 @@ class PromptBatch {
   size_t wanted() const { return wanted_; }  // answers
   size_t done() const { return done_; }
   size_t left() const { return wanted_ - done_; }
-  i32 context() const { return context_; }        // positions that the longest prompt and its answer need
-  size_t cut() const { return results_->cut(); }  // bytes of an incomplete last result, which were removed
+  i32 context() const { return context_; }           // positions that the longest prompt and its answer need
+  std::optional<u64> seed() const { return seed_; }  // that was drawn, if any prompt needs one
+  size_t cut() const { return results_->cut(); }     // bytes of an incomplete last result, which were removed
 
   // Computes the missing answers on an engine with this context. It calls on_done() after each answer.
   PromptBatchStats run(Engine& engine, const StopCallback& stop = never_stop,
@@ -62,6 +65,9 @@ class PromptBatch {
   };
   void read_prompts(const AnswerSettings& settings, const ModelInfo& info);
   void read_result(std::string_view line, size_t number);
+  // True if the seed of its answers is drawn.
+  bool draws(const Asked& asked) const;
+  void take_seed(const Json& result, i32 index);
   AnswerSettings settings_of(const Asked& asked, i32 index) const;
   // Says how an answer is made, for its result.
   Json made_with(const AnswerSettings& settings) const;
@@ -73,6 +79,7 @@ class PromptBatch {
   std::vector<Asked> asked_;
   std::map<std::string, size_t> by_id_;
   size_t wanted_ = 0, done_ = 0;
+  std::optional<u64> seed_;
   i32 context_ = 1, limit_ = 0;
   std::optional<ResultsFile> results_;  // opened once there are prompts to compare its lines with
 };

@@ -23,6 +23,7 @@ void read_member(PromptLine& line, const std::string& key, const JsonView& value
   else if (!read_setting(line.settings, key, value))
     value.fail(ErrorCode::kIo,
                fmt::format("no such setting; there are id, prompt, tokens, {}", setting_names()));
+  line.has_seed |= key == "seed";
 }
 
 PromptLine parse_line(std::string_view text, const std::string& where, const AnswerSettings& defaults) {

@@ -17,6 +17,7 @@ struct PromptLine {
   std::string id;   // as JSON
   std::optional<std::string> prompt;
   std::vector<i32> tokens;  // used when there is no prompt; not empty
+  bool has_seed = false;    // the line sets one
   AnswerSettings settings;  // `defaults` with the line's own settings, within their ranges
 };
 

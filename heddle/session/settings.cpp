@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <random>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -144,6 +145,11 @@ void require_known_tokens(const AnswerSettings& settings, i32 vocab) {
   if (settings.sampling.forced_bos_token_id >= 0)
     check("forced_bos_token_id", std::span(&settings.sampling.forced_bos_token_id, 1));
   check("eos_token_id", settings.eos_token_id);
+}
+
+u64 random_seed() {
+  std::random_device source;
+  return source() % 1'000'000'000u;
 }
 
 SamplingSettings program_sampling(const SamplingParams& s) {

@@ -78,6 +78,9 @@ void forbid(AnswerSettings& settings, const std::string& text, const Tokenizer& 
 // Throws Error(kInvalidArgument) when `settings` name a token outside the model's vocabulary.
 void require_known_tokens(const AnswerSettings& settings, i32 vocab);
 
+// A seed that nobody chose, short enough to be typed again.
+u64 random_seed();
+
 // The part of `sampling` that a program does. The host does the rest (SamplingParams::needs_host).
 SamplingSettings program_sampling(const SamplingParams& sampling);
 // Names the part that chooses the tokens, for people: "the program", or "the host, for typical_p".
