@@ -19,14 +19,12 @@ void show(const DeviceCompiler& compiler, const CacheFlags& flags) {
   const CodeCache removed = flags.clear ? compiler.clear_cache() : CodeCache{};
   const CodeCache cache = compiler.cache();
   if (flags.json) {
-    const Json json = Json::object({{"bytes", cache.bytes},
+    return print_json(Json::object({{"bytes", cache.bytes},
                                     {"entries", cache.entries},
                                     {"folder", cache.folder},
                                     {"limit_bytes", cache.limit_bytes},
                                     {"removed_bytes", removed.bytes},
-                                    {"removed_entries", removed.entries}});
-    print(json.dump(2) + "\n");
-    return;
+                                    {"removed_entries", removed.entries}}));
   }
   if (flags.clear)
     print(fmt::format("removed     {} compiled programs, {} bytes\n", removed.entries, removed.bytes));

@@ -36,8 +36,8 @@ constexpr const char* kHelp =
 class Chat {
  public:
   // `read`: the files that /save must not overwrite.
-  Chat(Conversation& conversation, std::string chooser, std::vector<std::string> read)
-      : conversation_(conversation), chooser_(std::move(chooser)), read_(std::move(read)) {}
+  Chat(Conversation& conversation, const SamplingParams& sampling, std::vector<std::string> read)
+      : conversation_(conversation), slow_choice_(slow_choice(sampling)), read_(std::move(read)) {}
 
   void run() {
     std::string line;
@@ -129,11 +129,11 @@ class Chat {
     return fmt::format(
         "turn      {}, ended by {}\n"
         "prompt    {} tokens: {} were in the KV cache, {} were processed in {:.3f} s{}\n"
-        "answer    {} tokens in {:.3f} s{}; chosen by {}\n"
+        "answer    {} tokens in {:.3f} s{}{}\n"
         "context   {} of {} positions used, {} left\n",
         turns_, stats_.reason, stats_.prompt, stats_.kept, fresh, stats_.prompt_seconds,
         rate_text(double(fresh), stats_.prompt_seconds), stats_.answer, stats_.answer_seconds,
-        rate_text(double(stats_.answer), stats_.answer_seconds), chooser_, stats_.context - stats_.left,
+        rate_text(double(stats_.answer), stats_.answer_seconds), slow_choice_, stats_.context - stats_.left,
         stats_.context, stats_.left);
   }
 
@@ -150,7 +150,7 @@ class Chat {
 
   Conversation& conversation_;
   ChatInput input_;
-  std::string chooser_;
+  std::string slow_choice_;
   std::vector<std::string> read_;
   TurnStats stats_;
   size_t turns_ = 0;
@@ -163,14 +163,14 @@ void run(const ChatFlags& flags, const Command& command) {
   require_model_folder(flags.engine.model);
   const ChatTemplate form = flags.chat_template();
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model);
-  const AnswerSettings settings = flags.settings(command, tokenizer);
+  AnswerSettings settings = flags.settings(command, tokenizer);
   const auto engine = load_engine(flags.engine, flags.engine.options());
   require_known_tokens(settings, engine->info().vocab);
+  AnswerFlags::draw_seed(command, settings);
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
   be_patient();
-  Chat(conversation, chooser_of(settings.sampling), {flags.engine.model, flags.form, flags.engine.program})
-      .run();
+  Chat(conversation, settings.sampling, {flags.engine.model, flags.form, flags.engine.program}).run();
   if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure
 }
 

@@ -10,40 +10,58 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "apps/heddle/support/columns.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
+#include "heddle/base/near_names.h"
 #include "heddle/ir/artefact.h"
 #include "heddle/ir/executor.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 namespace {
 
-// Prints one line for a program and its faults; returns the first fault, "" when it is proved.
-std::string show(const Program& program) {
-  const CheckReport report = check(program);
-  print("{}: {} instructions on {} workers, {} waits: {} in {:.1f} ms\n", program.name, report.instructions,
-        program.workers.size(), report.waits, report.ok() ? "proved" : "REJECTED", report.milliseconds);
-  std::string first;
-  for (const Fault& fault : report.faults) {
-    const std::string text = fmt::format("{}: {}", name(fault.kind), fault.message);
-    print("  {}\n", text);
-    if (first.empty()) first = text;
-  }
-  return first;
-}
+// The check's verdicts on programs. JSON is printed when all are there.
+class Verdicts {
+ public:
+  explicit Verdicts(bool json) : json_(json) {}
 
-// Loading compares the artefact's proofs; this makes them again.
-std::string show(const Artefact& artefact) {
-  std::string first;
-  for (const ProvedProgram& program : artefact.programs)
-    if (std::string fault = show(artefact.program(program.rows, program.sequences)); first.empty())
-      first = std::move(fault);
-  return first;
-}
+  void add(const Program& program) {
+    const CheckReport report = check(program);
+    Json faults = Json::array();
+    if (!json_)
+      print("{}: {} instructions on {} workers, {} waits: {} in {:.1f} ms\n", program.name,
+            report.instructions, program.workers.size(), report.waits, report.ok() ? "proved" : "REJECTED",
+            report.milliseconds);
+    for (const Fault& fault : report.faults) {
+      const std::string text = fmt::format("{}: {}", name(fault.kind), fault.message);
+      if (!json_) print("  {}\n", text);
+      faults.push_back(text);
+      if (first_.empty()) first_ = text;
+    }
+    rows_.push_back(Json::object({{"program", program.name},
+                                  {"instructions", report.instructions},
+                                  {"workers", program.workers.size()},
+                                  {"waits", report.waits},
+                                  {"proved", report.ok()},
+                                  {"milliseconds", report.milliseconds},
+                                  {"faults", faults}}));
+  }
+  // The first fault; "" where all are proved.
+  const std::string& end() const {
+    if (json_) print_json(rows_);
+    return first_;
+  }
+
+ private:
+  bool json_;
+  Json rows_ = Json::array();
+  std::string first_;
+};
 
 struct CheckFlags {
   EngineFlags engine;
@@ -71,16 +89,17 @@ void print_table(const std::vector<BodyCheck>& checks) {
                     "shared", "stack", "spilled", "seconds"));
   for (const BodyCheck& check : checks) {
     const KernelUse& use = check.use;
-    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}{}{}{}\n", check.op, check.arch,
-                      check.rows, use.registers, use.shared_bytes, use.stack_bytes,
-                      use.spill_store_bytes + use.spill_load_bytes, check.seconds,
-                      check.config.values().empty() ? "" : "  " + check.config.text(),
-                      check.types.empty() ? "" : "  " + check.types, check.optimised ? "" : "  unoptimised",
-                      check.failure.empty() ? "" : "  FAIL"));
+    print("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}\n", check.op, check.arch, check.rows, use.registers,
+          use.shared_bytes, use.stack_bytes, use.spill_store_bytes + use.spill_load_bytes, check.seconds,
+          check.failure.empty() ? "" : " FAIL");
+    std::string more = check.config.values().empty() ? "" : check.config.text();
+    if (!check.types.empty()) more += (more.empty() ? "" : "; ") + check.types;
+    if (!check.optimised) more += more.empty() ? "unoptimised" : "; unoptimised";
+    if (!more.empty()) print(wrapped("    " + more, output_columns(), 6) + "\n");
   }
 }
 
-void print_json(const std::vector<BodyCheck>& checks) {
+void show_json(const std::vector<BodyCheck>& checks) {
   Json rows = Json::array();
   for (const BodyCheck& check : checks)
     rows.push_back(Json::object({{"op", check.op},
@@ -96,7 +115,7 @@ void print_json(const std::vector<BodyCheck>& checks) {
                                  {"spill_store_bytes", check.use.spill_store_bytes},
                                  {"spill_load_bytes", check.use.spill_load_bytes},
                                  {"failure", check.failure}}));
-  print(rows.dump(2) + "\n");
+  print_json(rows);
 }
 
 // Each backend compiles for the architectures that it knows.
@@ -114,7 +133,7 @@ void check_devices(const CheckFlags& flags) {
           flags.engine.model);
   const std::vector<BodyCheck> checks = check_bodies(flags);
   if (!flags.code.empty()) write_code(checks, flags.code);
-  flags.json ? print_json(checks) : print_table(checks);
+  flags.json ? show_json(checks) : print_table(checks);
   size_t failed = 0;
   std::string first;
   for (const BodyCheck& check : checks) {
@@ -127,18 +146,33 @@ void check_devices(const CheckFlags& flags) {
     fail(ErrorCode::kCompile, "[check] {} of {} do not hold; first {}", failed, checks.size(), first);
 }
 
-void run(const EngineFlags& flags) {
+// Names that may be checked, besides folders and files.
+std::vector<std::string> op_names() {
+  std::vector<std::string> names = {"all"};
+  for (const OpSpec* op : all_ops()) names.push_back(op->name);
+  return names;
+}
+
+void run(const CheckFlags& all) {
+  const EngineFlags& flags = all.engine;
   require(!flags.model.empty(), "[check] MODEL or --arch is missing; see heddle check --help");
-  std::string fault;
-  if (is_file(flags.model)) {
-    fault = is_artefact(flags.model) ? show(load_artefact(flags.model)) : show(load_program(flags.model));
+  const std::string meant = path_exists(flags.model) ? "" : did_you_mean(flags.model, op_names());
+  require(meant.empty(), "[check] {} is no folder, file or op{}", flags.model, meant);
+  Verdicts verdicts(all.json);
+  if (is_file(flags.model) && !is_artefact(flags.model)) {
+    verdicts.add(load_program(flags.model));
+  } else if (is_file(flags.model)) {
+    // Loading compares the artefact's proofs; this makes them again.
+    const Artefact artefact = load_artefact(flags.model);
+    for (const ProvedProgram& program : artefact.programs)
+      verdicts.add(artefact.program(program.rows, program.sequences));
   } else {
     EngineOptions options = flags.options();
     const Planner planner = load_planner(flags, options);
-    for (i32 rows : planner.row_classes())
-      if (const std::string found = show(planner.program(rows, 1)); fault.empty()) fault = found;
+    for (i32 rows : planner.row_classes()) verdicts.add(planner.program(rows, 1));
   }
-  if (!fault.empty()) fail(ErrorCode::kInternal, "[check] {} is rejected: {}", flags.model, fault);
+  if (const std::string& fault = verdicts.end(); !fault.empty())
+    fail(ErrorCode::kInternal, "[check] {} is rejected: {}", flags.model, fault);
 }
 
 }  // namespace
@@ -148,14 +182,15 @@ void add_check(CLI::App& app) {
   Command command(app, "check",
                   "Prove that programs cannot deadlock or race; or compile tile bodies for GPUs; or run the "
                   "cases of ops");
-  flags->engine.add_program_to(command, "model folder, or a .heddle file; the options below are for a folder",
-                               {.names = Names::kPath});
+  flags->engine.add_program_to(
+      command, "model folder, or a .heddle file; the options below are for a folder",
+      {.names = Names::kPath, .also = fmt::format("{}", fmt::join(op_names(), ", "))});
   command.argument("--arch", &flags->archs,
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
                                fmt::join(known_archs(), ",")),
                    {.separator = ',', .choices = fmt::format("{}", fmt::join(known_archs(), ", "))});
   command.argument("--ops", &flags->bodies.ops, "with --arch: only the bodies of these ops",
-                   {.separator = ','});
+                   {.separator = ',', .also = fmt::format("{}", fmt::join(op_names(), ", "))});
   command.argument("--all-configs", &flags->bodies.all_configs,
                    "with --arch: the bodies in each configuration of their ops too");
   command.argument(
@@ -165,7 +200,7 @@ void add_check(CLI::App& app) {
   command.argument("--code", &flags->code,
                    "with --arch: write each kernel's machine code and log to this folder, as 0.cubin, 0.log, "
                    "1.cubin ...");
-  command.argument("--json", &flags->json, "with --arch: print JSON");
+  command.argument("--json", &flags->json, "print JSON");
   command.footer(
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
       "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
@@ -178,7 +213,7 @@ void add_check(CLI::App& app) {
     require(flags->bodies.ops.empty() || !flags->archs.empty(),
             "[check] --ops {} is for bodies; give --arch too", fmt::join(flags->bodies.ops, ","));
     flags->bodies.keeps_code = !flags->code.empty();
-    flags->archs.empty() ? run(flags->engine) : check_devices(*flags);
+    flags->archs.empty() ? run(*flags) : check_devices(*flags);
   });
 }
 

@@ -1,12 +1,15 @@
 // heddle diff: runs the same steps on two executors and compares every buffer, op by op.
 #include <cmath>
-#include <cstdio>
+
+#include <fmt/format.h>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
+#include "apps/heddle/support/output.h"
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/engine/written.h"
 
 namespace heddle {
@@ -17,6 +20,7 @@ struct DiffFlags {
   std::string a = "reference", b = "threads";
   std::string tokens = "1,2,3,4,5";
   double bound = 0;
+  bool json = false;
 };
 
 struct Difference {
@@ -40,7 +44,9 @@ Difference compare(std::span<const std::byte> a, std::span<const std::byte> b, D
 
 // If one of the two executors needs programs for a GPU, both run these, so that they have the same buffers.
 EngineOptions options_for(const DiffFlags& flags) {
-  EngineOptions options = flags.engine.options();
+  EngineFlags engine = flags.engine;
+  engine.asked.executor = get_executor(flags.b).space ? flags.b : flags.a;  // --device is for that of a GPU
+  EngineOptions options = engine.options();
   options.keep_buffers = true;
   for (const std::string& name : {flags.b, flags.a})
     if (options.executor = name; get_executor(name).space) options.target = target_of(options);
@@ -55,7 +61,7 @@ struct Ran {
 Ran run_on(const DiffFlags& flags, EngineOptions options, const std::string& executor,
            std::span<const i32> tokens) {
   options.executor = executor;
-  if (!get_executor(executor).space) options.device = 0;  // the flag is for the executors of a GPU
+  if (!get_executor(executor).space) options.device = 0;
   Ran ran{load_engine(flags.engine, options)};
   const SequenceId sequence = ran.engine->open({});
   const StepRequest request{sequence, tokens, true};
@@ -67,6 +73,56 @@ Ran run_on(const DiffFlags& flags, EngineOptions options, const std::string& exe
 double bound_of(const DiffFlags& flags, const Engine& engine) {
   if (flags.bound > 0) return flags.bound;
   return engine.info().weight_dtype == DType::kF32 ? 1e-3 : 5e-2;
+}
+
+// The buffers in the order of their calls, and the first call that is out of bounds; "": none.
+struct Compared {
+  struct Row {
+    std::string buffer;
+    Difference difference;
+    bool bad = false;
+  };
+  std::vector<Row> rows;
+  std::string first;
+};
+
+Compared compare_all(const Program& left, const Program& right, Engine& a, Engine& b, double bound) {
+  Compared all;
+  for (const Written& one : written_by(left)) {
+    const Tensor& tensor = one.tensor;
+    if (tensor.dtype == DType::kU8) continue;  // the step record
+    const auto of = [&](Engine& engine, const Program& program) {
+      return one.of(engine.buffer(program, tensor.buffer));
+    };
+    const Difference d = compare(of(a, left), of(b, right), tensor.dtype);
+    const bool bad = d.error > bound * (1 + d.largest);
+    all.rows.push_back({left.buffers[tensor.buffer].info.name, d, bad});
+    if (bad && all.first.empty()) all.first = left.calls[one.call].name;
+  }
+  return all;
+}
+
+std::string table(const Compared& all) {
+  std::string text = fmt::format("{:<44} {:>12} {:>12}\n", "node", "max |a - b|", "max |a|");
+  for (const Compared::Row& row : all.rows)
+    text += fmt::format("{:<44} {:>12.3g} {:>12.3g}{}\n", row.buffer, row.difference.error,
+                        row.difference.largest, row.bad ? "  <- out of bounds" : "");
+  return text;
+}
+
+Json json_of(const DiffFlags& flags, const Compared& all, double bound, std::vector<i32> chosen) {
+  Json rows = Json::array();
+  for (const Compared::Row& row : all.rows)
+    rows.push_back(Json::object({{"node", row.buffer},
+                                 {"error", row.difference.error},
+                                 {"largest", row.difference.largest},
+                                 {"within", !row.bad}}));
+  return Json::object({{"a", flags.a},
+                       {"b", flags.b},
+                       {"bound", bound},
+                       {"agree", all.first.empty()},
+                       {"chosen", chosen},
+                       {"nodes", rows}});
 }
 
 void run(const DiffFlags& flags) {
@@ -81,24 +137,17 @@ void run(const DiffFlags& flags) {
   require(left.calls.size() == right.calls.size(),
           "[diff] the programs have {} and {} calls; they must be the same", left.calls.size(),
           right.calls.size());
-  std::printf("%-44s %12s %12s\n", "node", "max |a - b|", "max |a|");
-  std::string first;
-  for (const Written& one : written_by(left)) {
-    const Tensor& tensor = one.tensor;
-    if (tensor.dtype == DType::kU8) continue;  // the step record
-    const auto of = [&](Engine& engine, const Program& program) {
-      return one.of(engine.buffer(program, tensor.buffer));
-    };
-    const Difference d = compare(of(a, left), of(b, right), tensor.dtype);
-    const bool bad = d.error > bound * (1 + d.largest);
-    std::printf("%-44s %12.3g %12.3g%s\n", left.buffers[tensor.buffer].info.name.c_str(), d.error, d.largest,
-                bad ? "  <- out of bounds" : "");
-    if (bad && first.empty()) first = left.calls[one.call].name;
-  }
-  if (!first.empty())
-    fail(ErrorCode::kInternal, "[diff] {} is the first op out of bounds ({} x (1 + max |a|))", first, bound);
-  std::printf("%s and %s agree within %g x (1 + max |a|); they choose tokens %d and %d\n", flags.a.c_str(),
-              flags.b.c_str(), bound, ran_a.chosen, ran_b.chosen);
+  const Compared all = compare_all(left, right, a, b, bound);
+  if (flags.json)
+    print_json(json_of(flags, all, bound, {ran_a.chosen, ran_b.chosen}));
+  else
+    print(table(all));
+  if (!all.first.empty())
+    fail(ErrorCode::kInternal, "[diff] {} is the first op out of bounds ({} x (1 + max |a|))", all.first,
+         bound);
+  if (!flags.json)
+    print("{} and {} agree within {:g} x (1 + max |a|); they choose tokens {} and {}\n", flags.a, flags.b,
+          bound, ran_a.chosen, ran_b.chosen);
 }
 
 }  // namespace
@@ -115,6 +164,7 @@ void add_diff(CLI::App& app) {
   command.argument(
       "--bound", &flags->bound,
       "largest difference, relative to 1 + the largest value; 0: 0.001, with 16-bit weights 0.05");
+  command.argument("--json", &flags->json, "print JSON");
   command.footer(
       "Both run the same step. Compares every tensor that a call writes, in the order of the calls.\n"
       "Fails at the first op beyond the bound. If one executor is for a GPU, both run the GPU's programs.\n"

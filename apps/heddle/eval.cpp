@@ -176,7 +176,7 @@ class Eval {
       out["kl"] = sums_.divergence / count;
       out["top1_agreement"] = double(sums_.agreed) / count;
     }
-    if (flags_.json) return print(out.dump(2) + "\n");
+    if (flags_.json) return print_json(out);
     print(fmt::format("perplexity  {:.4f}  ({:.5f} nats a token)\n", std::exp(loss), loss));
     if (engines_.size() > 1)
       print(fmt::format("KL          {:.6f} nats a token, of {} from {}\ntop 1       {:.2f} % agree\n",

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "apps/heddle/support/answer_flags.h"
 #include "apps/heddle/support/command.h"
@@ -65,8 +64,10 @@ void require_known(const std::vector<i32>& prompt, const Engine& engine, const s
            engine.info().vocab - 1);
 }
 
-void print_json(const Answer& answer, const AnswerTimes& times, const std::string& chooser) {
+void print_json(const Answer& answer, const AnswerTimes& times, const SamplingParams& sampling) {
+  const std::string chooser = chooser_of(sampling);
   Json out = json_of(answer);
+  if (!sampling.greedy()) out["seed"] = sampling.seed;
   out["chosen_by"] = chooser;
   out["prompt_seconds"] = times.prompt;
   out["seconds"] = times.tokens;
@@ -74,7 +75,7 @@ void print_json(const Answer& answer, const AnswerTimes& times, const std::strin
 }
 
 void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const AnswerTimes& times,
-                 const std::string& chooser) {
+                 const SamplingParams& sampling) {
   size_t tokens = 0;
   for (const auto& answer : answers) tokens += answer->tokens().size();
   const size_t size = answers[0]->prompt().size();
@@ -84,9 +85,10 @@ void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Answ
   }
   const std::string reason = answers.size() == 1 ? "; ended by " + answers[0]->reason() : "";
   // The time of the first token is the prompt's.
-  const std::string text = fmt::format("[{} prompt tokens in {:.3f} s{}; {} new tokens{}{}; chosen by {}]\n",
-                                       size, times.prompt, rate_text(double(size), times.prompt), tokens,
-                                       rate_text(double(tokens) - 1, times.tokens), reason, chooser);
+  const std::string text =
+      fmt::format("[{} prompt tokens in {:.3f} s{}; {} new tokens{}{}{}]\n", size, times.prompt,
+                  rate_text(double(size), times.prompt), tokens, rate_text(double(tokens) - 1, times.tokens),
+                  reason, slow_choice(sampling));
   std::fputs(text.c_str(), stderr);
 }
 
@@ -112,6 +114,8 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   auto engine = load_engine(flags.engine, options);
   require_known(prompt, *engine, flags.engine.model);
   require_known_tokens(settings, engine->info().vocab);
+  // Compiled before the text begins, next to which no progress is shown.
+  if (get_executor(options.executor).space) engine->program(1, 1);
   if (flags.echo && !flags.json) {
     print(flags.prompt);
     flush_output();
@@ -132,36 +136,40 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
     }
   };
   const AnswerTimes times = times_of_run();
-  const std::string chooser = chooser_of(settings.sampling);
-  for (size_t i = 0; i < answers.size(); ++i) {
+  SamplingParams sampling = settings.sampling;
+  for (size_t i = 0; i < answers.size(); ++i, ++sampling.seed) {
     if (flags.json)
-      print_json(*answers[i], times, chooser);
+      print_json(*answers[i], times, sampling);
     else
       print(flags.n == 1 ? "\n" : fmt::format("--- {} of {}\n{}\n", i + 1, flags.n, answers[i]->text()));
   }
   flush_output();
-  if (!flags.json) print_times(answers, times, chooser);
+  if (!flags.json) print_times(answers, times, sampling);
 }
 
 void print_stats(const PromptBatchStats& stats) {
   const BatchStats& steps = stats.steps;
   const std::string text = fmt::format(
-      "[{} prompt tokens, {} more shared; {} new tokens{} in {} steps of up to {} sequences; "
-      "{} answers chosen by the host, {} by the program]\n",
+      "[{} prompt tokens, {} more shared; {} new tokens{} in {} steps of up to {} sequences{}]\n",
       steps.prompt_tokens, steps.shared_tokens, steps.new_tokens,
       rate_text(double(steps.new_tokens), stats.seconds, " tokens/s"), steps.steps, steps.most_sequences,
-      stats.by_host, stats.by_program);
+      stats.by_host > 0
+          ? fmt::format("; tokens of {} answers were chosen on the CPU, which takes longer", stats.by_host)
+          : "");
   std::fputs(text.c_str(), stderr);
 }
 
-void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
+void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer,
+                    bool draws_seed) {
   const auto model = open_model(flags.engine.model);
   PromptBatch batch({.prompts = flags.prompts,
                      .results = flags.out,
                      .model = identity_of(*model, flags.engine.model),
                      .n = flags.n,
-                     .max_context = flags.engine.asked.max_context},
+                     .max_context = flags.engine.asked.max_context,
+                     .draws_seed = draws_seed},
                     settings, tokenizer, model->info());
+  if (batch.seed()) say_seed(*batch.seed());
   if (batch.cut() > 0)
     std::fprintf(stderr, "%s: took away %zu bytes of a last line that was cut\n", flags.out.c_str(),
                  batch.cut());
@@ -200,11 +208,11 @@ void run(GenerateFlags& flags, const Command& command) {
           "[generate] --logprobs is {} and text has no place for them; add --json", flags.asked.logprobs);
   require_model_folder(flags.engine.model);
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model);
-  const AnswerSettings settings = flags.settings(command, tokenizer);
-  if (flags.prompts.empty())
-    generate(flags, settings, tokenizer);
-  else
-    generate_batch(flags, settings, tokenizer);
+  AnswerSettings settings = flags.settings(command, tokenizer);
+  if (!flags.prompts.empty())
+    return generate_batch(flags, settings, tokenizer, AnswerFlags::draws_seed(command));
+  AnswerFlags::draw_seed(command, settings);
+  generate(flags, settings, tokenizer);
 }
 
 }  // namespace
@@ -240,9 +248,7 @@ void add_generate(CLI::App& app) {
   command.argument("--n", &flags->n,
                    "how many answers to a prompt; each one's seed is one higher than the last",
                    {.group = kMany});
-  flags->echo = ::isatty(STDOUT_FILENO) != 0;
-  command.argument("--echo,!--no-echo", &flags->echo,
-                   "print the prompt before its continuation; default: on a terminal",
+  command.argument("--echo,!--no-echo", &flags->echo, "print the prompt before its continuation",
                    {.group = kPrintGroup});
   command.footer(
       "Text goes to stdout as soon as it is certain. Ctrl-C ends it after the current token.\n"

@@ -4,11 +4,13 @@
 
 #include <fmt/core.h>
 
+#include "apps/heddle/support/columns.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/ir/print.h"
 #include "heddle/model/hf/other_formats.h"
@@ -18,10 +20,12 @@
 namespace heddle {
 namespace {
 
+constexpr size_t kHanging = 12;  // columns before what goes on in a line of its own
+
 struct InspectFlags {
   EngineFlags engine;
   i32 rows = 1;
-  bool graph = false, program = false, all = false;
+  bool graph = false, program = false, all = false, json = false;
   std::string save;
 };
 
@@ -55,20 +59,21 @@ void show_model(const std::string& folder, const Planner& planner) {
   const ModelInfo& info = planner.model().info();
   const Capacity& capacity = planner.capacity();
   const ModelSizes sizes(planner.graph(1, 1));
-  print("{}\n", folder);
-  print("  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n", info.family,
-        info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);
-  if (!info.position_limit.empty()) print("            {}\n", info.position_limit);
+  std::string text = fmt::format(
+      "{}\n  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n", folder,
+      info.family, info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);
+  if (!info.position_limit.empty()) text += fmt::format("            {}\n", info.position_limit);
   if (info.default_positions() < info.max_positions)
-    print("            the context of {} here is {} one\n", capacity.context,
-          capacity.context > info.default_positions() ? "a longer" : "a short");
-  print("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
-        name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
-        megabytes(sizes.weight_bytes));
-  print("  KV cache  {}: {} bytes a position, {:.1f} MB for a context of {}\n",
-        name(capacity.kv_dtype.value_or(info.weight_dtype)),
-        sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size), megabytes(sizes.page_bytes),
-        capacity.pages_per_sequence * capacity.page_size);
+    text += fmt::format("            the context of {} here is {} one\n", capacity.context,
+                        capacity.context > info.default_positions() ? "a longer" : "a short");
+  text += fmt::format("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
+                      name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
+                      megabytes(sizes.weight_bytes));
+  text += fmt::format("  KV cache  {}: {} bytes a position, {:.1f} MB for a context of {}\n",
+                      name(capacity.kv_dtype.value_or(info.weight_dtype)),
+                      sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size),
+                      megabytes(sizes.page_bytes), capacity.pages_per_sequence * capacity.page_size);
+  print(wrapped(text, output_columns(), kHanging));
 }
 
 // The settings of generation that the model's files have, each with its file.
@@ -82,12 +87,13 @@ void show_generation(const std::string& folder) {
   }
   print("generation{}\n",
         config.sources.empty() ? ": no settings in generation_config.json or config.json" : "");
-  for (const auto& [name, value, where] : config.sources) print("  {:<28} {:<24} {}\n", name, value, where);
+  for (const auto& [name, value, where] : config.sources)
+    print(wrapped(fmt::format("  {:<28} {:<24} {}", name, value, where), output_columns(), kHanging) + "\n");
 }
 
 // A token's text, the size of a list, or the beginning of a long text.
 std::string shown(const Json& value) {
-  constexpr size_t kMostEntries = 4, kMostChars = 60;
+  constexpr size_t kMostEntries = 4, kMostChars = 24;  // as wide as their column
   if (const Json* content = value.find("content")) return brief(*content);
   if (value.size() > kMostEntries) return fmt::format("{} entries", value.size());
   const std::string text = brief(value);
@@ -108,7 +114,7 @@ void show_tokenizer(const std::string& folder) {
 }
 
 void show_row_classes(const Planner& planner) {
-  print("row classes\n  rows  calls  instructions  counters   arena bytes\n");
+  print("programs for steps of up to so many rows\n  rows  calls  instructions  counters   arena bytes\n");
   for (i32 rows : planner.row_classes()) {
     const Program program = planner.program(rows, 1);
     print("  {:>4} {:>6} {:>13} {:>9} {:>13}\n", rows, program.calls.size(), program.num_instructions(),
@@ -123,9 +129,50 @@ void show_fused(const Planner& planner, i32 rows) {
   for (const std::string& line : log) print("  {}\n", line);
 }
 
+Json json_of(const Program& program) {
+  return Json::object({{"name", program.name},
+                       {"rows", program.shape.rows},
+                       {"sequences", program.shape.sequences},
+                       {"workers", program.workers.size()},
+                       {"calls", program.calls.size()},
+                       {"opcodes", program.opcodes.size()},
+                       {"instructions", program.num_instructions()},
+                       {"counters", program.counters.size()},
+                       {"arena_bytes", program.arena_bytes}});
+}
+
+Json json_of(const std::string& folder, const Planner& planner) {
+  const ModelInfo& info = planner.model().info();
+  const Capacity& capacity = planner.capacity();
+  const ModelSizes sizes(planner.graph(1, 1));
+  Json settings = Json::array(), programs = Json::array();
+  for (const auto& [name, value, where] : GenerationConfig::load(folder).sources)
+    settings.push_back(Json::object({{"name", name}, {"value", value}, {"file", where}}));
+  for (i32 rows : planner.row_classes()) programs.push_back(json_of(planner.program(rows, 1)));
+  return Json::object(
+      {{"folder", folder},
+       {"family", info.family},
+       {"layers", info.layers},
+       {"kv_heads", info.kv_heads},
+       {"head_dim", info.head_dim},
+       {"vocab", info.vocab},
+       {"max_positions", info.max_positions},
+       {"dtype", name(info.weight_dtype)},
+       {"parameters", sizes.parameters},
+       {"weight_bytes", sizes.weight_bytes},
+       {"kv_dtype", name(capacity.kv_dtype.value_or(info.weight_dtype))},
+       {"kv_bytes_a_position", sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size)},
+       {"context", capacity.pages_per_sequence * capacity.page_size},
+       {"generation", settings},
+       {"programs", programs}});
+}
+
+// A program that is saved is shown only where that was asked for.
 void show_program(const InspectFlags& flags, const Program& program) {
-  print(flags.program ? print_program(program, flags.all ? PrintOptions{} : PrintOptions{2, 24})
-                      : print_summary(program));
+  if (flags.program)
+    print(print_program(program, flags.all ? PrintOptions{} : PrintOptions{2, 24}));
+  else if (flags.save.empty())
+    print(wrapped(print_summary(program), output_columns(), kHanging));
   if (flags.save.empty()) return;
   save_program(program, flags.save);
   std::fprintf(stderr, "wrote %s\n", flags.save.c_str());
@@ -135,9 +182,14 @@ void inspect_file(const InspectFlags& flags) {
   refuse_other_formats(flags.engine.model);
   require(!flags.graph, "[inspect] {} is a program, which keeps no graph; --graph takes a model folder",
           flags.engine.model);
-  if (!is_artefact(flags.engine.model)) return show_program(flags, load_program(flags.engine.model));
+  if (!is_artefact(flags.engine.model)) {
+    const Program program = load_program(flags.engine.model);
+    return flags.json ? print_json(json_of(program)) : show_program(flags, program);
+  }
   const Artefact artefact = load_artefact(flags.engine.model);
-  if (!flags.program) print(print_artefact(artefact));
+  if (flags.json) return print_json(json_of(artefact));
+  if (!flags.program && flags.save.empty())
+    print(wrapped(print_artefact(artefact), output_columns(), kHanging));
   std::vector<i32> classes;
   for (const ProvedProgram& program : artefact.programs) classes.push_back(program.rows);
   const i32 rows = row_class(classes, flags.rows, 1);
@@ -147,10 +199,11 @@ void inspect_file(const InspectFlags& flags) {
 void inspect_model(const InspectFlags& flags) {
   EngineOptions options = flags.engine.options();
   const Planner planner = load_planner(flags.engine, options);
+  if (flags.json) return print_json(json_of(flags.engine.model, planner));
   const i32 rows = planner.row_class(flags.rows, 1);
   if (flags.graph) print(print_graph(planner.fused(rows, 1)));
   if (flags.graph && !flags.program && flags.save.empty()) return;
-  const bool overview = !flags.graph && !flags.program;
+  const bool overview = !flags.graph && !flags.program && flags.save.empty();
   if (overview) show_model(flags.engine.model, planner);
   show_program(flags, planner.program(rows, 1));
   if (!overview) return;
@@ -162,6 +215,8 @@ void inspect_model(const InspectFlags& flags) {
 
 void run(const InspectFlags& flags) {
   require(flags.rows >= 1, "[inspect] --rows is {}; must be positive", flags.rows);
+  require(!flags.json || (!flags.graph && !flags.program && flags.save.empty()),
+          "[inspect] --json has the sizes; leave out --graph, --program and --save");
   if (is_file(flags.engine.model))
     inspect_file(flags);
   else
@@ -185,6 +240,7 @@ void add_inspect(CLI::App& app) {
                    "rows of the step: 1 for a next token, up to 512 for a part of a prompt");
   command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again",
                    {.names = Names::kNewFile});
+  command.argument("--json", &flags->json, "print the sizes as JSON");
   command.footer(
       "Reads no weights, so it is quick for any size.\n"
       "Examples:\n"

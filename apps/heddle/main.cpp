@@ -9,6 +9,7 @@
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
+#include "apps/heddle/support/progress.h"
 #include "apps/heddle/support/python_part.h"
 #include "heddle/base/error.h"
 #include "heddle/base/failure.h"
@@ -40,6 +41,7 @@ int run(int argc, char** argv) {
   register_builtins();
   const std::string python = hand_to_python(argc, argv);
   require(python.empty(), "{}", python);
+  const ToldProgress progress;
   if (!run_command(argc, argv, {"heddle", kAbout, kFooter, HEDDLE_VERSION}, add_commands)) return kDone;
   flush_output();
   return interrupted() ? kInterrupted : kDone;

@@ -32,8 +32,11 @@ void add_manual(CLI::App& app) {
   Command command(app, "manual", "Write manual pages and completion for shells, as an installation has them");
   command.argument("folder", folder.get(), "where to write: what becomes share in an installation",
                    {.required = true});
-  command.footer("Example: heddle manual ~/.local/share");
-  command.hide();
+  command.footer(
+      "man finds pages below ~/.local/share by itself; so do bash (with bash-completion) and fish. zsh "
+      "needs\n"
+      "fpath=(~/.local/share/zsh/site-functions $fpath) before compinit.\n"
+      "Example: heddle manual ~/.local/share");
   command.action([folder, &app] { write_manual(app, *folder); });
 }
 

@@ -1,27 +1,48 @@
 // heddle models: lists the families that this build runs, with what each computes and refuses.
+#include <memory>
+#include <utility>
+
 #include <fmt/core.h>
 
+#include "apps/heddle/support/columns.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/output.h"
+#include "heddle/base/json.h"
 #include "heddle/model/build/family.h"
 
 namespace heddle {
 namespace {
 
+// Facts that are alike in all families.
+constexpr std::pair<const char*, const char*> kAll[] = {
+    {"rope_type",
+     "default, linear, yarn, llama3; longrope, whose factors the context chooses; dynamic up to "
+     "max_position_embeddings: longer texts would change cached keys"},
+    {"weights",
+     "float32, float16, bfloat16 or (rounded) float64 in safetensors or pytorch_model.bin; fp8 and gpt-oss's "
+     "MXFP4 are expanded to bfloat16, other quantised ones refused"}};
+
+void show_json() {
+  Json families = Json::array();
+  for (const Family* family : all_families())
+    families.push_back(Json::object({{"model_type", family->model_type},
+                                     {"doc", family->doc},
+                                     {"supports", family->supports},
+                                     {"refuses", family->refuses}}));
+  Json made = Json::object({{"families", families}});
+  for (const auto& [name, text] : kAll) made[name] = text;
+  print_json(made);
+}
+
 void print_families() {
+  constexpr size_t kNames = 17;
   for (const Family* family : all_families()) {
-    print("{:<16} {}\n", family->model_type, family->doc);
-    print("{:<16} supports: {}\n", "", family->supports);
-    print("{:<16} refuses:  {}\n", "", family->refuses);
+    print(listed(family->model_type, family->doc, kNames));
+    print(listed("", fmt::format("supports: {}", family->supports), kNames));
+    print(listed("", fmt::format("refuses:  {}", family->refuses), kNames));
   }
-  print(
-      "\nrope_type        default, linear, yarn, llama3; longrope, whose factors the context chooses; "
-      "dynamic "
-      "up\n"
-      "                 to max_position_embeddings: longer texts would change cached keys\n"
-      "weights          float32, float16, bfloat16 or (rounded) float64 in safetensors or pytorch_model.bin; "
-      "fp8\n"
-      "                 and gpt-oss's MXFP4 are expanded to bfloat16, other quantised ones refused\n");
+  print("\n");
+  for (const auto& [name, text] : kAll) print(listed(name, text, kNames));
 }
 
 }  // namespace
@@ -32,7 +53,9 @@ void add_models(CLI::App& app) {
       "The model_type of config.json chooses the family. An unsupported option gives an error that names\n"
       "the key, its value and the allowed values.\n"
       "Example: heddle models");
-  command.action(print_families);
+  auto json = std::make_shared<bool>(false);
+  command.argument("--json", json.get(), "print JSON");
+  command.action([json] { *json ? show_json() : print_families(); });
 }
 
 }  // namespace heddle

@@ -7,6 +7,7 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
 #include "heddle/trace/calibrate.h"
 #include "heddle/trace/summary.h"
 
@@ -17,6 +18,7 @@ struct ProfileFlags {
   EngineFlags engine;
   i32 position = 512, steps = 8, prefill = 0;
   std::string out, costs;
+  bool json = false;
 };
 
 void run(const ProfileFlags& flags) {
@@ -48,7 +50,7 @@ void run(const ProfileFlags& flags) {
   const Timeline timeline = make_timeline(program, trace, traced);
   const TraceSummary summary = summarise(timeline);
   require(summary.steps > 0, "[profile] {} notes nothing of its runs", options.executor);
-  print(to_text(summary));
+  flags.json ? print_json(to_json(summary)) : print(to_text(summary));
   if (!flags.costs.empty())
     write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
   if (flags.out.empty()) return;
@@ -73,12 +75,9 @@ void add_profile(CLI::App& app) {
   command.argument("--costs", &flags->costs,
                    "write the measured costs of tiles and messages to this file, for heddle schedule",
                    {.names = Names::kNewFile});
+  command.argument("--json", &flags->json, "print JSON");
   command.footer(
-      "fetch: between two instructions. late: until the last producer had signalled; taken: after that,\n"
-      "while the worker's thread ran another worker; hop: the rest of the wait. starved: waiting for\n"
-      "weights. phase: from the first worker that was ready to the last that was done. loader: time of the\n"
-      "loader of weights, parallel to all of these. path: on the critical path. Bytes are those that tiles\n"
-      "declare; KV pages count the positions that are present, and tables that data looks up count nothing.\n"
+      "The words of the tables are explained below them.\n"
       "Single ops: heddle profile trace|ncu|sanitizer -- OP, which is python3 -m heddle.profile.\n"
       "Examples:\n"
       "  heddle profile models/storyteller --position 128\n"

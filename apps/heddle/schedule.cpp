@@ -9,10 +9,12 @@
 
 #include "apps/heddle/measure/measured_schedule.h"
 #include "apps/heddle/measure/schedule_page.h"
+#include "apps/heddle/support/columns.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/ir/check.h"
@@ -26,7 +28,7 @@ namespace {
 struct ScheduleFlags {
   EngineFlags engine;
   MeasureFlags how;
-  bool compare = false, measure = false;
+  bool compare = false, measure = false, json = false;
   std::string calibrate, plot, out, commit = HEDDLE_VERSION;
 };
 
@@ -65,23 +67,47 @@ std::string said_of_bodies(const PlannedSchedule& schedule, const EngineOptions&
 
 std::string table(std::span<const PlannedSchedule> schedules) {
   const bool measured = schedules[0].measured.has_value();
-  std::string text = fmt::format("{:<14} {:>10}", "policy", "step us");
-  if (measured) text += fmt::format(" {:>11} {:>10} {:>10} {:>7}", "measured us", "least", "most", "off %");
-  text += fmt::format(" {:>7} {:>8} {:>10} {:>10} {:>9} {:>7} {:>11} {:>9}\n", "busy %", "balance",
-                      "path work", "messages", "of them", "waits", "waiting us", "build ms");
+  std::string text = fmt::format("{:<14} {:>9}", "policy", "step us");
+  if (measured) text += fmt::format(" {:>11} {:>9} {:>9} {:>7}", "measured us", "least", "most", "off %");
+  text += fmt::format(" {:>7} {:>8}\n", "busy %", "balance");
   for (const PlannedSchedule& s : schedules) {
     const Prediction& p = s.prediction;
-    text += fmt::format("{:<14} {:10.1f}", s.policy, p.step * 1e-3);
+    text += fmt::format("{:<14} {:9.1f}", s.policy, p.step * 1e-3);
     if (measured) {
       const auto [least, most] = std::ranges::minmax_element(s.measured->all);
-      text += fmt::format(" {:11.1f} {:10.1f} {:10.1f} {:+7.1f}", s.measured->median(), *least, *most,
+      text += fmt::format(" {:11.1f} {:9.1f} {:9.1f} {:+7.1f}", s.measured->median(), *least, *most,
                           s.measured->deviation());
     }
-    text += fmt::format(" {:7.1f} {:8.3f} {:10.1f} {:10.1f} {:9} {:7} {:11.1f} {:9.1f}\n", 100 * p.busy,
-                        p.balance, p.path_work * 1e-3, p.path_messages * 1e-3, p.messages, p.waits,
-                        p.waiting * 1e-3, s.build_ms);
+    text += fmt::format(" {:7.1f} {:8.3f}\n", 100 * p.busy, p.balance);
+  }
+  text += fmt::format("\n{:<14} {:>9} {:>11} {:>9} {:>7} {:>11} {:>9}\n", "policy", "work us", "messages us",
+                      "messages", "waits", "waiting us", "build ms");
+  for (const PlannedSchedule& s : schedules) {
+    const Prediction& p = s.prediction;
+    text += fmt::format("{:<14} {:9.1f} {:11.1f} {:9} {:7} {:11.1f} {:9.1f}\n", s.policy, p.path_work * 1e-3,
+                        p.path_messages * 1e-3, p.messages, p.waits, p.waiting * 1e-3, s.build_ms);
   }
   return text;
+}
+
+Json json_of(const PlannedSchedule& s) {
+  const Prediction& p = s.prediction;
+  Json made = Json::object({{"policy", s.policy},
+                            {"step_ns", p.step},
+                            {"busy", p.busy},
+                            {"balance", p.balance},
+                            {"path_work_ns", p.path_work},
+                            {"path_messages_ns", p.path_messages},
+                            {"path_messages", p.messages},
+                            {"waits", p.waits},
+                            {"waiting_ns", p.waiting},
+                            {"build_ms", s.build_ms}});
+  if (s.measured) {
+    made["measured_us"] = s.measured->median();
+    made["measured_all_us"] = s.measured->all;
+    made["off_percent"] = s.measured->deviation();
+  }
+  return made;
 }
 
 // The command as a reader would type it.
@@ -89,8 +115,8 @@ std::string command_of(const Command& command, const ScheduleFlags& flags, const
   const std::string policy = flags.compare ? "" : " --scheduler " + options.scheduler;
   return fmt::format("heddle schedule {}{}{} --executor {} --workers {} --threads {}",
                      std::filesystem::path(flags.engine.model).filename().string(),
-                     command.typed({"model", "--out", "--commit", "--plot", "--scheduler", "--executor",
-                                    "--workers", "--threads"}),
+                     command.typed({"model", "--out", "--json", "--commit", "--plot", "--scheduler",
+                                    "--executor", "--workers", "--threads"}),
                      policy, options.executor, options.workers, options.threads);
 }
 
@@ -129,6 +155,24 @@ std::string said_of_costs(const ScheduleFlags& flags) {
                        : "with costs that were not measured on this machine";
 }
 
+void show(const ScheduleFlags& flags, const EngineOptions& options, const std::string& title,
+          std::span<const PlannedSchedule> schedules) {
+  std::string text = fmt::format("{}: predicted, {}\n", title, said_of_costs(flags));
+  if (flags.measure)
+    text += fmt::format("measured with {} on {}: the same tokens and logits with each policy\n",
+                        options.executor, backend_of(options.executor).device(options.device));
+  text += table(schedules);
+  text += "work, messages: parts of the critical path. All words: heddle schedule --help\n";
+  text += said_of_bodies(schedules.front(), options, flags.how.rows);
+  print(wrapped(text, output_columns(), 4));
+}
+
+void show_json(const std::string& title, std::span<const PlannedSchedule> schedules) {
+  Json rows = Json::array();
+  for (const PlannedSchedule& schedule : schedules) rows.push_back(json_of(schedule));
+  print_json(Json::object({{"program", title}, {"schedules", rows}}));
+}
+
 void run(const Command& command, const ScheduleFlags& flags) {
   require_valid(flags);
   require_model_folder(flags.engine.model);
@@ -153,12 +197,7 @@ void run(const Command& command, const ScheduleFlags& flags) {
   }
   if (flags.measure) measure(flags, options, schedules);
   const std::string title = fmt::format("{} on {} workers", schedules[0].program.name, topology.workers);
-  print(fmt::format("{}: predicted, {}\n", title, said_of_costs(flags)));
-  if (flags.measure)
-    print(fmt::format("measured with {} on {}: the same tokens and logits with each policy\n",
-                      options.executor, backend_of(options.executor).device(options.device)));
-  print(table(schedules));
-  print(said_of_bodies(schedules.front(), options, flags.how.rows));
+  flags.json ? show_json(title, schedules) : show(flags, options, title, schedules);
   if (!flags.plot.empty()) write_file(flags.plot, schedule_page(title, schedules, flags.how.rows));
   if (flags.out.empty()) return;
   std::vector<Measurement> rows;
@@ -194,10 +233,12 @@ void add_schedule(CLI::App& app) {
   command.argument("--commit", &flags->commit, "version for the JSON file");
   command.argument("--plot", &flags->plot, "write a page with the predicted timelines to this file",
                    {.names = Names::kNewFile});
+  command.argument("--json", &flags->json, "print JSON");
   command.footer(
       "step: from the end of one step to the end of the next. busy: the fraction of it that workers spend\n"
-      "in tiles. balance: their mean work as a fraction of the largest. path work and messages: the two\n"
-      "parts of the critical path. waits: in the program; waiting: mean time of a worker. build: time from\n"
+      "in tiles. balance: their mean work as a fraction of the largest. work and messages: the two parts\n"
+      "of the critical path, and how many messages it has. waits: in the program; waiting: mean time of a "
+      "worker. build: time from\n"
       "graph to program, the best of three.\n"
       "measured: the median of the rounds; off: how far the prediction is from it. Every policy must give\n"
       "the same tokens and the same bits of logits.\n"

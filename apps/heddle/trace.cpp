@@ -4,6 +4,7 @@
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/output.h"
+#include "heddle/base/json.h"
 #include "heddle/trace/summary.h"
 
 namespace heddle {
@@ -11,12 +12,14 @@ namespace {
 
 struct TraceFlags {
   std::string file, out;
+  bool json = false;
 };
 
 void run(const TraceFlags& flags) {
   if (!flags.out.empty()) require_timeline_path(flags.out);
   const Timeline timeline = read_timeline(flags.file);
-  print(to_text(summarise(timeline)));
+  const TraceSummary summary = summarise(timeline);
+  flags.json ? print_json(to_json(summary)) : print(to_text(summary));
   if (flags.out.empty()) return;
   write_timeline(timeline, flags.out);
   std::fprintf(stderr, "wrote %s\n", flags.out.c_str());
@@ -35,6 +38,7 @@ void add_trace(CLI::App& app) {
       "--out", &flags->out,
       "write it as .html (a timeline to look at), .perfetto-trace (for ui.perfetto.dev) or .nanotrace",
       {.names = Names::kNewFile});
+  command.argument("--json", &flags->json, "print JSON");
   command.footer(
       "Columns are those of `heddle profile`. A .nanotrace of another program works too; it has no costs.\n"
       "Examples:\n"

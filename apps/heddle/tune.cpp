@@ -8,7 +8,7 @@
 #include <random>
 #include <utility>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
@@ -16,6 +16,9 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/element.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
+#include "heddle/base/near_names.h"
+#include "heddle/engine/device_name.h"
 #include "heddle/engine/program_tuner.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/registry.h"
@@ -26,8 +29,9 @@ namespace {
 
 struct TuneFlags {
   EngineFlags engine;  // its model is what is tuned: an op, or the folder of a model
-  std::string dtype = "f32", backend = "cpu";
+  std::string dtype = "f32", backend;
   std::vector<std::string> sizes, attributes;
+  bool json = false;
   i32 workers = 1, max_configs = 0;
   bool allow_reorder = false;
   TuneWork work;
@@ -40,13 +44,33 @@ struct TuneFlags {
   }
 };
 
-const Backend& backend_named(const std::string& name) {
-  std::string known;
-  for (const Backend* backend : all_backends()) {
-    if (backend->name == name) return *backend;
-    known += (known.empty() ? "" : ", ") + std::string(backend->name);
-  }
-  fail(ErrorCode::kInvalidArgument, "[tune] --backend {} is not one; there are {}", name, known);
+constexpr const char* kWords =
+    "ratio: to the best one's time in the same round, the median; spread: the middle\n"
+    "half of the rounds; ms: the best one's median, times the ratio. tied: within 1 %,\n"
+    "of which the first one is kept. dropped: far slower in the first rounds.\n";
+
+Json json_of(const std::vector<tune::Tried>& all) {
+  Json rows = Json::array();
+  for (const tune::Tried& one : all)
+    rows.push_back(Json::object({{"config", one.config},
+                                 {"state", one.state},
+                                 {"why", one.why},
+                                 {"rounds", one.rounds},
+                                 {"ratio", one.ratio},
+                                 {"low", one.low},
+                                 {"high", one.high},
+                                 {"ns", one.ns}}));
+  return rows;
+}
+
+// Ops whose calls have configurations to choose from.
+std::vector<std::string> tunable_ops() {
+  std::vector<std::string> names;
+  for (const OpSpec* op : all_ops())
+    if (op->configs && !needs_step_record(*op) &&
+        std::ranges::none_of(op->fields, [](const Field& field) { return field.is_weight(); }))
+      names.push_back(op->name);
+  return names;
 }
 
 // "M=512" -> {M, 512}
@@ -124,41 +148,68 @@ class Operands {
 };
 
 void tune_model(const Command& command, const TuneFlags& flags) {
-  require(path_exists(flags.engine.model), "[tune] {} is neither an op nor the folder of a model",
-          flags.engine.model);
-  for (const char* const flag : {"--size", "--attribute", "--dtype", "--backend"})
+  require(path_exists(flags.engine.model), "[tune] {} is neither an op nor the folder of a model{}",
+          flags.engine.model, did_you_mean(flags.engine.model, tunable_ops()));
+  for (const char* const flag : {"--size", "--attribute", "--dtype"})
     require(!command.given(flag), "[tune] {} is for an op; {} is a model's folder", flag, flags.engine.model);
   EngineOptions options = flags.engine.options();
   options.run.cancelled = interrupted;
   const std::shared_ptr<const Model> model = load_model(flags.engine.model);
+  warn_of_threads(options.threads);
+  note_what_stays("kept nothing");
   const TunedPrograms best = tune_programs(model, options, flags.work, flags.settings());
-  print(best.text);
-  print(fmt::format("{} of {} and {} tokens on {}: {}, {:.2f} ms\n", model->info().family, flags.work.prompt,
-                    flags.work.answer, backend_of(options.executor).device(options.device), best.summary(),
-                    1e-6 * best.ns));
+  const std::string device = backend_of(options.executor).device(options.device);
+  if (flags.json) {
+    Json choices = Json::array();
+    for (const TunedChoice& choice : best.choices)
+      choices.push_back(Json::object({{"what", choice.what}, {"tried", json_of(choice.tried)}}));
+    return print_json(Json::object({{"model", model->info().family},
+                                    {"device", device},
+                                    {"prompt", flags.work.prompt},
+                                    {"answer", flags.work.answer},
+                                    {"scheduler", best.scheduler},
+                                    {"config", best.config},
+                                    {"ns", best.ns},
+                                    {"choices", choices}}));
+  }
+  for (const TunedChoice& choice : best.choices) print("{}\n{}\n", choice.what, tune::text_of(choice.tried));
+  print(kWords);
+  print("{} of {} and {} tokens on {}:\n{}, {:.2f} ms\n", model->info().family, flags.work.prompt,
+        flags.work.answer, device, best.summary(), 1e-6 * best.ns);
 }
 
 void tune_op(const Command& command, const TuneFlags& flags) {
   for (const char* const flag : {"--executor", "--generic", "--prompt", "--answer"})
     require(!command.given(flag), "[tune] {} is for a model; {} is an op", flag, flags.engine.model);
   const OpSpec& op = get_op(flags.engine.model);
-  const i32 device = flags.engine.asked.device;
+  const DeviceName named =
+      flags.engine.device.empty() ? DeviceName{} : parse_device(flags.engine.device, "--device");
+  const DefaultExecutor executor = executor_on(named);
+  const i32 device = executor.device;
   require(op.configs != nullptr, "[{}] has no configurations to choose from", op.name);
   for (const Field& field : op.fields)
     require(!field.is_weight() && !needs_step_record(op),
             "[{}] is a part of programs: heddle tune MODEL tunes its configurations there", op.name);
-  const Backend& backend = backend_named(flags.backend);
+  const Backend& backend = backend_of(executor.name);
   tune::OpTuner& tuner = tune::OpTuner::of_process(backend, device);
   const Operands operands(op, flags, tuner.space());
   const CallSite site{.device = tuner.space() ? device : -1, .threads = flags.engine.asked.threads};
+  note_what_stays("kept nothing");
   const tune::SettingsScope scope(flags.settings());
   const auto tuned = tuner.choose(op, operands.args(), site);
   require(tuned != nullptr, "[{}] has one configuration for such a call: there is nothing to choose",
           op.name);
-  print(tuned->text);
-  print(fmt::format("{} on {}: {}, {:.0f} ns a call{}\n", tune::key_of_call(op, operands.args(), site).text(),
-                    backend.device(device), tuned->summary(), tuned->ns,
-                    tuned->text.empty() ? ", known before" : ""));
+  const std::string call = tune::key_of_call(op, operands.args(), site).text();
+  if (flags.json)
+    return print_json(Json::object({{"call", call},
+                                    {"device", backend.device(device)},
+                                    {"config", tuned->config.text()},
+                                    {"ns", tuned->ns},
+                                    {"known_before", tuned->tried.empty()},
+                                    {"tried", json_of(tuned->tried)}}));
+  if (!tuned->tried.empty()) print("{}{}", tune::text_of(tuned->tried), kWords);
+  print("{} on {}:\n{}, {:.4f} ms a call{}\n", call, backend.device(device), tuned->summary(),
+        1e-6 * tuned->ns, tuned->tried.empty() ? ", known before" : "");
 }
 
 }  // namespace
@@ -167,13 +218,14 @@ void add_tune(CLI::App& app) {
   auto flags = std::make_shared<TuneFlags>();
   Command command(app, "tune",
                   "Find the fastest configuration of an op, or of a model's programs, and keep it");
-  command.argument("what", &flags->engine.model, "an op, such as matmul, or the folder of a model",
-                   {.required = true});
+  command.argument(
+      "what", &flags->engine.model, "an op, such as matmul, or the folder of a model",
+      {.required = true, .names = Names::kFolder, .also = fmt::format("{}", fmt::join(tunable_ops(), ", "))});
   command.argument("--size", &flags->sizes, "op: sizes of dimensions: M=512,N=1024,K=1024",
                    {.separator = ','});
   command.argument("--attribute", &flags->attributes, "op: attributes: eps=1e-6", {.separator = ','});
   command.argument("--dtype", &flags->dtype, "op: dtype of its inputs");
-  command.argument("--backend", &flags->backend, "op: cpu or cuda");
+  command.argument("--backend", &flags->backend, "", {.instead = "--device cpu, or --device cuda"});
   command.argument("--prompt", &flags->work.prompt, "model: tokens of the prompt whose answer is timed");
   command.argument("--answer", &flags->work.answer, "model: tokens of that answer");
   flags->engine.add_executor_to(command);
@@ -181,6 +233,7 @@ void add_tune(CLI::App& app) {
   command.argument("--workers", &flags->workers, "configurations that are made at once");
   command.argument("--max-configs", &flags->max_configs, "try at most so many; 0: all");
   command.argument("--allow-reorder", &flags->allow_reorder, "those that add in another order may win");
+  command.argument("--json", &flags->json, "print JSON");
   command.footer(
       "Calls of the op from Python and C++ take it from then on. Of a model, the scheduler and the\n"
       "configurations of its ops are chosen, which change no result: whoever loads it on this device\n"
@@ -190,10 +243,12 @@ void add_tune(CLI::App& app) {
       "  heddle tune matmul --size M=512,N=1024,K=1024\n"
       "  heddle tune models/storyteller --prompt 128 --answer 64");
   command.action([command, flags] {
-    const std::vector<const OpSpec*> ops = all_ops();
-    const bool is_op =
-        std::ranges::any_of(ops, [&](const OpSpec* op) { return op->name == flags->engine.model; });
-    is_op ? tune_op(command, *flags) : tune_model(command, *flags);
+    try {
+      find_op(flags->engine.model) ? tune_op(command, *flags) : tune_model(command, *flags);
+    } catch (const Error&) {
+      if (interrupted()) fail(ErrorCode::kDevice, "[tune] interrupted; kept nothing");
+      throw;
+    }
   });
 }
 

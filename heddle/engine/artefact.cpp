@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/base/version.h"
 
 namespace heddle {
@@ -141,10 +142,40 @@ void take_settings(const Model& model, EngineOptions& options) {
   if (!artefact.device.arch.empty()) options.target = gpu_target(options.workers);
 }
 
+namespace {
+
+size_t code_bytes(const Artefact& artefact) {
+  size_t bytes = 0;
+  for (const auto& [name, code] : artefact.code) bytes += code.size();
+  return bytes;
+}
+
+}  // namespace
+
+Json json_of(const Artefact& artefact) {
+  Json programs = Json::array();
+  for (const ProvedProgram& program : artefact.programs)
+    programs.push_back(Json::object({{"rows", program.rows},
+                                     {"sequences", program.sequences},
+                                     {"instructions", program.instructions},
+                                     {"waits", program.waits},
+                                     {"proof", program.proof}}));
+  return Json::object({{"model", artefact.model},
+                       {"checkpoint", artefact.checkpoint},
+                       {"device", Json::object({{"name", artefact.device.name},
+                                                {"executor", artefact.device.executor},
+                                                {"arch", artefact.device.arch},
+                                                {"multiprocessors", artefact.device.units}})},
+                       {"made_by", artefact.made_by},
+                       {"compiler", artefact.compiler},
+                       {"settings", artefact.settings},
+                       {"programs", programs},
+                       {"kernels", artefact.code.size()},
+                       {"code_bytes", code_bytes(artefact)}});
+}
+
 std::string print_artefact(const Artefact& artefact) {
   const EngineOptions made = options_of(artefact);
-  size_t code = 0;
-  for (const auto& [name, bytes] : artefact.code) code += bytes.size();
   std::string text = fmt::format(
       "for         {}, checkpoint {}\ndevice      {}\nmade by     heddle {}\n"
       "programs    {} workers, {}, contexts of {}, {} sequences{}{}\n",
@@ -156,7 +187,7 @@ std::string print_artefact(const Artefact& artefact) {
                         program.sequences, program.instructions, program.waits, program.proof);
   if (artefact.code.empty()) return text + "code        none\n";
   return text + fmt::format("code        {} pieces, {:.1f} MB, {}\n", artefact.code.size(),
-                            double(code) * 1e-6, artefact.compiler);
+                            double(code_bytes(artefact)) * 1e-6, artefact.compiler);
 }
 
 }  // namespace heddle

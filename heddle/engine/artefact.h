@@ -12,6 +12,8 @@
 
 namespace heddle {
 
+class Json;
+
 // Makes the programs of all row classes of an engine with these options on such a device, proved and
 // compiled. Reads no weights except samples for the checkpoint's fingerprint, and needs no device. Throws
 // Error when a program is rejected, or when the device needs a compiler and there is none.
@@ -34,5 +36,6 @@ void require_memory(const Program& program, const Graph& graph);
 
 // Prints what an artefact holds and which device it is for.
 std::string print_artefact(const Artefact& artefact);
+Json json_of(const Artefact& artefact);
 
 }  // namespace heddle

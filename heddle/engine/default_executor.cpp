@@ -7,9 +7,6 @@
 namespace heddle {
 namespace {
 
-constexpr const char* kGpu = "megakernel";
-constexpr const char* kCpu = "threads";
-
 // The devices of an executor's backend that can be used, the best one first.
 std::vector<i32> devices_of(const char* executor) {
   const Backend& backend = backend_of(executor);
@@ -19,10 +16,12 @@ std::vector<i32> devices_of(const char* executor) {
 }  // namespace
 
 DefaultExecutor default_executor() {
-  const std::string why = get_executor(kGpu).unavailable();
-  const std::vector<i32> devices = devices_of(kGpu);
-  if (why.empty()) return {.name = kGpu, .device = devices.front()};
-  return {.name = kCpu, .not_taken = fmt::format("{}: {}", kGpu, why), .has_device = !devices.empty()};
+  const std::string why = get_executor(kGpuExecutor).unavailable();
+  const std::vector<i32> devices = devices_of(kGpuExecutor);
+  if (why.empty()) return {.name = kGpuExecutor, .device = devices.front()};
+  return {.name = kCpuExecutor,
+          .not_taken = fmt::format("{}: {}", kGpuExecutor, why),
+          .has_device = !devices.empty()};
 }
 
 const ExecutorSpec& executor_for(const std::string& executor, const Program& program) {

@@ -9,6 +9,9 @@
 namespace heddle {
 
 constexpr const char* kAutoExecutor = "auto";
+// The executors of a GPU and of a CPU, where nobody names one.
+constexpr const char* kGpuExecutor = "megakernel";
+constexpr const char* kCpuExecutor = "threads";
 
 struct DefaultExecutor {
   std::string name;

@@ -74,8 +74,7 @@ struct EngineOptions {
   static void visit(Self& s, V&& v) {
     v("executor", s.executor,
       Option{.doc = "what runs the program", .flag = true, .common = true, .choices = executor_names});
-    v("device", s.device,
-      Option{.doc = "which GPU, as heddle env numbers them; a CPU is device 0", .flag = true});
+    v("device", s.device, Option{.doc = "which GPU, as heddle env numbers them; a CPU is device 0"});
     v("scheduler", s.scheduler,
       Option{.doc = "how tiles are ordered",
              .zero = kDefaultScheduler,

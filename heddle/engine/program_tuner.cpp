@@ -190,7 +190,7 @@ class Tuning {
     });
     if (won != together)
       for (auto& [what, choice] : choices_) choice = {};
-    return {scheduler_of(choices_), config_of(choices_), ns_, text_};
+    return {scheduler_of(choices_), config_of(choices_), ns_, std::move(tried_)};
   }
 
   std::vector<i32> rows() const { return answers_.rows(); }
@@ -202,9 +202,10 @@ class Tuning {
     const tune::Work work = {.compile = [&](const OpConfig& config) { answers_.prove(choices_of(config)); },
                              .time = [&](const OpConfig& config, int calls,
                                          int) { return answers_.time(choices_of(config), calls); }};
-    const tune::Choice choice = tune::choose(found_, tune::Key(what), candidates, settings_, work);
+    const std::string doing = "timing " + what + ":";
+    tune::Choice choice = tune::choose(found_, tune::Key(what), candidates, settings_, work, doing.c_str());
     ns_ = choice.ns;
-    text_ += fmt::format("{}\n{}", what, choice.text);
+    tried_.push_back({what, std::move(choice.tried)});
     return choice.config;
   }
 
@@ -213,7 +214,7 @@ class Tuning {
   tune::Store found_;  // keeps what this run alone has found
   Choices choices_;
   double ns_ = 0;
-  std::string text_;
+  std::vector<TunedChoice> tried_;
 };
 
 void keep(const Model& model, const EngineOptions& options, const Choices& choices) {

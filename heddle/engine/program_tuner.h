@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "heddle/engine/options.h"
 #include "heddle/tune/search.h"
@@ -16,10 +17,16 @@ struct TuneWork {
   i32 answer = 128;
 };
 
+// One of the choices that were made, and what was tried for it.
+struct TunedChoice {
+  std::string what;  // "scheduler", the name of an op, "these-together"
+  std::vector<tune::Tried> tried;
+};
+
 struct TunedPrograms {
   std::string scheduler, config;  // as in EngineOptions; the defaults, if nothing is faster
   double ns = 0;                  // median time of an answer
-  std::string text;               // what was tried: for each choice the state of each candidate
+  std::vector<TunedChoice> choices = {};
 
   std::string summary() const;  // "scheduler zigzag, config linear:columns=64,stages=3"
 };

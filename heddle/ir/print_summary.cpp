@@ -51,7 +51,7 @@ std::string streams_text(const Program& program, const Counts& counts) {
       waits += fmt::format("{}{} {}", waits.empty() ? "" : ", ", n, name(EdgeKind(kind)));
   return fmt::format("  streams   {} to {} instructions a worker, {} of all without work\n",
                      program.workers.empty() ? 0 : least, most, counts.nops) +
-         fmt::format("  waits     {}; {} mean the step before\n", waits.empty() ? "none" : waits,
+         fmt::format("  waits     {}; {} of them for the step before\n", waits.empty() ? "none" : waits,
                      counts.previous) +
          fmt::format("  signals   {} on {} counters\n", counts.signals, program.counters.size());
 }

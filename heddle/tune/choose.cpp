@@ -4,6 +4,8 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
+#include "heddle/base/progress.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle::tune {
 namespace {
@@ -15,6 +17,8 @@ std::string failure_of(Action action) {
   try {
     action();
     return {};
+  } catch (const Cancelled&) {
+    throw;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInternal) throw;
     return error.what();
@@ -37,7 +41,9 @@ Step compile_all(Search& search, const Work& work, int& compilations) {
   });
   for (size_t i = 0; i < asked.size(); ++i)
     failures[i].empty() ? search.compiled(asked[i]) : search.failed_to_compile(asked[i], failures[i]);
-  return asked.empty() ? step : Step{Step::Kind::kWait, {}};
+  if (asked.empty()) return step;
+  tell_progress({"making", "configurations", size_t(compilations), search.size()});
+  return {Step::Kind::kWait, {}};
 }
 
 void time(Search& search, const Work& work, const Sample& sample) {
@@ -55,7 +61,7 @@ Key key_for(Key key, const Settings& settings) {
 }
 
 Choice choose(Store& store, const Key& key, const std::vector<OpConfig>& candidates, const Settings& settings,
-              const Work& work) {
+              const Work& work, const char* doing) {
   const Key asked = key_for(key, settings);
   const std::optional<Record> known = store.find(asked);
   Search search(candidates, settings, known ? known->failures : Failures{});
@@ -64,14 +70,17 @@ Choice choose(Store& store, const Key& key, const std::vector<OpConfig>& candida
   Choice choice;
   try {
     for (Step step; (step = compile_all(search, work, choice.compilations)).kind != Step::Kind::kDone;)
-      if (step.kind == Step::Kind::kTime) time(search, work, step.sample);
+      if (step.kind == Step::Kind::kTime) {
+        time(search, work, step.sample);
+        tell_progress({doing, "samples", size_t(search.samples()), size_t(search.samples_expected())});
+      }
   } catch (...) {  // the store remembers the failure
     store.put(asked, record_of(search, settings));
     throw;
   }
   Record record = record_of(search, settings);
   choice.samples = search.samples();
-  choice.text = search.text();
+  choice.tried = search.tried();
   if (search.has_winner()) record.config = search.winner(), record.ns = search.winner_ns();
   store.put(asked, record);
   choice.config = search.winner();

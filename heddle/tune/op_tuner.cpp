@@ -312,7 +312,7 @@ std::shared_ptr<const TunedConfig> OpTuner::find(const OpSpec& op, const std::by
   const Choice choice = tune::choose(store_, key, candidates, settings, work.work());
   knows_some_ = true, ++changes_;
   const auto made = chosen(choice.config, choice.ns);
-  made->text = choice.text;
+  made->tried = choice.tried;
   return made;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op_call.h"
@@ -35,7 +36,7 @@ struct TunedConfig {
   OpConfig config;
   u32 of = 0;
   double ns = 0;
-  std::string text;  // state of each candidate; empty: it comes from the store
+  std::vector<Tried> tried;  // empty: it comes from the store
 
   std::string summary() const;  // "tuned: config columns=64,rows=64 of 2"
 };

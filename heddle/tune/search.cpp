@@ -1,11 +1,18 @@
 #include "heddle/tune/search.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "heddle/base/error.h"
 #include "heddle/base/invariant.h"
 
 namespace heddle::tune {
+
+namespace {
+
+const std::string kBestName = name(Standing::kBest);
+
+}  // namespace
 
 const char* name(Policy policy) {
   return policy == Policy::kPickAny ? "PickAny" : "PickBest";
@@ -142,19 +149,51 @@ const Timing& Search::timing() const {
   return *timing_;
 }
 
-std::string Search::text() const {
-  std::string text;
+std::vector<Tried> Search::tried() const {
+  std::vector<Tried> all;
   for (size_t c = 0; c < size(); ++c) {
+    Tried& one = all.emplace_back(Tried{.config = candidates_[c].text()});
     const auto at = std::find(timed_.begin(), timed_.end(), c);
-    std::string how = winner_ == c ? "chosen" : states_[c] == State::kNew ? "not tried" : "compiled";
+    one.state = winner_ == c ? "chosen" : states_[c] == State::kNew ? "not tried" : "compiled";
     if (states_[c] == State::kFailed) {
-      how = "failed: " + failures_.at(candidates_[c]);
+      one.state = "failed", one.why = failures_.at(candidates_[c]);
     } else if (at != timed_.end()) {
       const size_t entry = size_t(at - timed_.begin());
-      how = fmt::format("{}, {:.0f} ns, {} rounds", name(timing_->standing(entry)), timing_->median_ns(entry),
-                        timing_->rounds(entry).size());
+      one.state = name(timing_->standing(entry));
+      std::vector<double> ratios = timing_->ratios(entry);
+      one.rounds = ratios.size();
+      if (ratios.empty()) continue;
+      std::sort(ratios.begin(), ratios.end());
+      const size_t n = ratios.size();
+      one.ratio = (ratios[(n - 1) / 2] + ratios[n / 2]) / 2;
+      one.low = ratios[(n - 1) / 4], one.high = ratios[n - 1 - (n - 1) / 4];
+      one.ns = one.ratio * timing_->median_ns(*timing_->best());
     }
-    text += fmt::format("{}: {}\n", candidates_[c].text(), how);
+  }
+  return all;
+}
+
+std::string text_of(const std::vector<Tried>& all) {
+  constexpr size_t kWidest = 35;  // so that a row fits 80 columns
+  std::vector<const Tried*> rows;
+  size_t width = 13;
+  for (const Tried& one : all) {
+    rows.push_back(&one);
+    width = std::max(width, std::min(one.config.size(), kWidest));
+  }
+  // The fastest first, those without a time last.
+  std::ranges::stable_sort(rows, {}, [](const Tried* one) {
+    return std::pair(one->rounds == 0, one->state == kBestName ? 0 : one->ratio);
+  });
+  std::string text =
+      fmt::format("{:<{}}  {:>9}  {:>5}  {:^12}\n", "configuration", width, "ms", "ratio", "spread");
+  for (const Tried* one : rows) {
+    text += fmt::format("{:<{}}", one->config, width);
+    if (one->config.size() > width) text += fmt::format("\n{:<{}}", "", width);
+    if (one->rounds > 0)
+      text += fmt::format("  {:9.{}f}  {:5.2f}  {:.2f} to {:.2f}", 1e-6 * one->ns, one->ns < 1e7 ? 4 : 1,
+                          one->ratio, one->low, one->high);
+    text += fmt::format("  {}{}\n", one->state, one->why.empty() ? "" : ": " + one->why);
   }
   return text;
 }

@@ -43,6 +43,20 @@ struct Step {
 // Why configurations failed, by configuration.
 using Failures = std::map<OpConfig, std::string>;
 
+// A candidate and what was found of it, for people.
+struct Tried {
+  std::string config;
+  std::string state;  // "best", "slower", "tied", "dropped", "failed", "compiled", "not tried", "chosen"
+  std::string why;    // it failed
+  size_t rounds = 0;  // in which it was timed; 0: it was not
+  // Its time as a part of the best one's in the same round: the median, and the middle half of the rounds.
+  double ratio = 0, low = 0, high = 0;
+  double ns = 0;  // the best one's median time, times the ratio
+};
+
+// A table of 80 columns, the fastest first.
+std::string text_of(const std::vector<Tried>& all);
+
 class Search {
  public:
   // Candidates are in the op's order, the likely best first. Candidates with a known failure are not tried
@@ -68,8 +82,10 @@ class Search {
   const Failures& failures() const { return failures_; }
   const Timing& timing() const;  // PickBest only, once it has begun
   int samples() const { return samples_; }
-  // One line per candidate: its state and its median.
-  std::string text() const;
+  int samples_expected() const { return timing_ ? timing_->samples_expected() : samples_; }
+  // All candidates, in their order.
+  std::vector<Tried> tried() const;
+  std::string text() const { return text_of(tried()); }
 
  private:
   enum class State : u8 { kNew, kCompiling, kReady, kWorks, kFailed };

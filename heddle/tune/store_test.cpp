@@ -204,7 +204,7 @@ class Choosing : public StoreFolder {
 
 TEST_F(Choosing, SearchesOnceAndThenKnows) {
   const Choice first = pick(Policy::kPickBest), second = pick(Policy::kPickBest);
-  EXPECT_EQ(first.config, numbered(2)) << first.text;
+  EXPECT_EQ(first.config, numbered(2));
   EXPECT_EQ(first.compilations, 5);
   EXPECT_GT(first.samples, 0);
   EXPECT_FALSE(first.from_store);

@@ -103,6 +103,23 @@ double Timing::median_ns(size_t candidate) const {
   return ns.empty() ? 0 : median_of(ns);
 }
 
+std::vector<double> Timing::ratios(size_t candidate) const {
+  std::vector<double> ratios;
+  if (!best_) return ratios;
+  const std::vector<double>&own = entries_[candidate].ns, &best = entries_[*best_].ns;
+  for (size_t i = 0; i < std::min(own.size(), best.size()); ++i) ratios.push_back(own[i] / best[i]);
+  return ratios;
+}
+
+int Timing::samples_expected() const {
+  if (decided_) return samples_;
+  int open = 0;
+  for (size_t c = 0; c < entries_.size(); ++c) open += is_open(c);
+  const int warm = samples_ < int(order_.size()) ? 1 : 0;
+  const int rounds = std::max(rules_.least_rounds - round_, 1) + warm;
+  return std::max(samples_ + 1, samples_ - int(at_) + rounds * open);
+}
+
 void Timing::begin_round() {
   std::mt19937_64 random(rules_.seed * 1'000'003 + u64(round_));
   for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);

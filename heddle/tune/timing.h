@@ -67,6 +67,10 @@ class Timing {
   // when there are none.
   double median_ns(size_t candidate) const;
   const std::vector<double>& rounds(size_t candidate) const { return entries_[candidate].ns; }
+  // By round: the candidate's time as a part of the best one's. Empty before all is decided.
+  std::vector<double> ratios(size_t candidate) const;
+  // How many samples will have been taken, as far as it can be seen: more where times spread.
+  int samples_expected() const;
   int samples() const { return samples_; }  // taken, including warm-up
 
  private:

@@ -44,7 +44,7 @@ TEST_F(Piped, ATurnReadsOnlyWhatIsNew) {
                              "user: 27 + 45 =\nassistant:  72.\nuser: 9 + 2 =\nassistant: "});
   // Now 8 + 4 are in the KV cache; the end token, a begin token and the new sum are not.
   expect_words(outcome.out, {"prompt    19 tokens: 12 were in the KV cache, 7 were processed",
-                             "of 768 positions used", "turn      2, ended by eos", "chosen by the program"});
+                             "of 768 positions used", "turn      2, ended by eos"});
   expect_words(outcome.err, {"of 768 positions left]"});
 }
 

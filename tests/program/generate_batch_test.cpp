@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -121,6 +122,42 @@ TEST_F(GenerateBatch, LosesNothingToASignal) {
   EXPECT_EQ(read_file(out), left);
 }
 
+// Answers that have no seed share a random one, and a run that goes on takes it from the results.
+TEST_F(GenerateBatch, ARandomSeedIsKeptInTheResults) {
+  write_file(prompts,
+             "{\"prompt\": \"27 + 45 =\", \"temperature\": 0}\n"
+             "{\"prompt\": \"Once\", \"seed\": 5, \"max_tokens\": 12}\n"
+             "{\"prompt\": \"Once\", \"max_tokens\": 12}\n"
+             "{\"prompt\": \"Once upon\", \"max_tokens\": 12}\n");
+  const std::vector<std::string> random = {"--temperature", "1", "--n", "2", "--sequences", "1"};
+  const Outcome first = run_program(command(random));
+  ASSERT_EQ(first.code, 0) << first.err;
+  const size_t at = first.err.find("seed ");
+  ASSERT_NE(at, std::string::npos) << first.err;
+  const std::string seed = first.err.substr(at, first.err.find('\n', at) - at), all = read_file(out);
+  const auto seeds_in = [&](const std::string& id) {
+    std::set<int64_t> seeds;
+    std::istringstream text(all);
+    for (std::string line; std::getline(text, line);) {
+      const Json one = parse_json(line, "out");
+      const Json* has = one.at("made_with").find("seed");
+      if (one.at("id").dump() == id) seeds.insert(has ? has->to_int().value() : 0);
+    }
+    return seeds;
+  };
+  const int64_t drawn = std::stoll(seed.substr(5));
+  EXPECT_EQ(seeds_in("1"), (std::set<int64_t>{0, 1})) << "nothing is chosen at random";
+  EXPECT_EQ(seeds_in("2"), (std::set<int64_t>{5, 6}));
+  EXPECT_EQ(seeds_in("3"), (std::set<int64_t>{drawn, drawn + 1}));
+  EXPECT_EQ(seeds_in("4"), (std::set<int64_t>{drawn, drawn + 1}));
+  // Without its last two results.
+  write_file(out, all.substr(0, all.rfind('\n', all.rfind('\n', all.size() - 2) - 1) + 1));
+  const Outcome again = run_program(command(random));
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(again.err.find(seed + "\n"), std::string::npos) << again.err;
+  EXPECT_EQ(read_file(out), all);
+}
+
 TEST_F(GenerateBatch, LinesHaveTheirSettingsAndSeveralAnswers) {
   write_file(
       prompts,
@@ -129,8 +166,7 @@ TEST_F(GenerateBatch, LinesHaveTheirSettingsAndSeveralAnswers) {
       "{\"prompt\": \"27 + 45 =\", \"sequence_bias\": [[[222, 24], -100]], \"max_tokens\": 2}\n");
   const Outcome outcome = run_program(command({"--n", "2", "--logprobs", "3"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find("4 answers chosen by the host, 2 by the program"), std::string::npos)
-      << outcome.err;
+  EXPECT_NE(outcome.err.find("tokens of 4 answers were chosen on the CPU"), std::string::npos) << outcome.err;
   std::istringstream text(read_file(out));
   std::map<std::pair<int, int>, Json> all;
   for (std::string line; std::getline(text, line);) {

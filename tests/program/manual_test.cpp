@@ -50,7 +50,7 @@ TEST(Help, IsAScreenOfWhatMostPeopleNeed) {
   EXPECT_LE(lines_of(help), 40u) << help;
   const std::vector<std::string> wanted = {
       "--help", "--help-all",   "--prompt", "--chat", "--temperature", "--top-k",  "--top-p",
-      "--seed", "--max-tokens", "--stop",   "--json", "--executor",    "--threads"};
+      "--seed", "--max-tokens", "--stop",   "--json", "--executor",    "--device", "--threads"};
   EXPECT_EQ(options_in(help), wanted);
   EXPECT_NE(help.find("heddle generate --help-all shows "), std::string::npos);
   for (const std::string command : {"chat", "bench", "profile", "eval", "compile"})
@@ -159,7 +159,7 @@ TEST_F(Manual, BashCompletesCommandsOptionsChoicesAndFiles) {
     return made.substr(0, made.find_last_not_of(' ') + 1);
   };
   EXPECT_EQ(completed("heddle gen"), "generate");
-  EXPECT_EQ(completed("heddle man"), "") << "hidden";
+  EXPECT_EQ(completed("heddle man"), "manual");
   EXPECT_EQ(completed("heddle generate --exec"), "--executor");
   EXPECT_EQ(completed("heddle generate m --executor meg"), "megakernel");
   EXPECT_EQ(completed("heddle generate m --executor ''"), "threads reference launches megakernel auto");
@@ -169,9 +169,14 @@ TEST_F(Manual, BashCompletesCommandsOptionsChoicesAndFiles) {
   EXPECT_EQ(completed("heddle generate m"), "models") << "folders only";
   EXPECT_EQ(completed("heddle generate m --prompts p"), "prompts.jsonl");
   EXPECT_EQ(completed("heddle generate m --prompts ''").size(), std::string("models prompts.jsonl").size());
-  EXPECT_EQ(completed("heddle check p"), "prompts.jsonl") << "a file or a folder";
+  EXPECT_EQ(completed("heddle check pr"), "prompts.jsonl") << "a file or a folder";
   EXPECT_EQ(completed("heddle generate m --max-tokens ''"), "");
   EXPECT_EQ(completed("heddle compile m --device h2"), "h200");
+  EXPECT_EQ(completed("heddle tune matm"), "matmul");
+  EXPECT_EQ(completed("heddle tune mod"), "models") << "a model's folder";
+  EXPECT_EQ(completed("heddle check softm"), "softmax softmax_backward");
+  EXPECT_EQ(completed("heddle layout wg"), "wgmma.m64n64k16.bf16");
+  EXPECT_EQ(completed("heddle tune m --back"), "") << "it has another name now";
 }
 
 }  // namespace

@@ -53,12 +53,16 @@ void make_program(const std::string& folder) {
 const char* const kQuery = "model.layers.1.self_attn.q_proj.weight";
 
 const Misuse kCommands[] = {
-    {"no_command", {}, kWrongArguments, {"no command", "generate", "inspect"}},
-    {"unknown_command", {"generte"}, kWrongArguments, {"generte", "generate", "inspect"}},
+    {"unknown_command", {"generte"}, kWrongArguments, {"'generte' is not a command; did you mean generate?"}},
+    {"no_command_like_it", {"frobnicate"}, kWrongArguments, {"'frobnicate'", "generate, inspect", "--help"}},
     {"unknown_option",
      {"inspect", "@tiny", "--grpah"},
      kWrongArguments,
-     {"--grpah", "heddle inspect --help"}},
+     {"unknown flag --grpah; did you mean --graph?"}},
+    {"no_option_like_it",
+     {"inspect", "@tiny", "--frob"},
+     kWrongArguments,
+     {"unknown flag --frob; see heddle inspect --help-all"}},
     {"no_model", {"inspect"}, kWrongArguments, {"model is required", "heddle inspect --help"}},
     {"temperature_negative",
      generate({"--temperature", "-1"}),
@@ -111,7 +115,7 @@ const Misuse kCommands[] = {
     {"check_of_an_unknown_op",
      {"check", "--arch", "sm_80", "--ops", "linnear"},
      kWrongArguments,
-     {"linnear", "rms_norm"}},
+     {"linnear", "did you mean linear?"}},
     {"check_of_ops_of_a_model", {"check", "@story", "--ops", "linear"}, kWrongArguments, {"--ops", "--arch"}},
     {"no_share_to_bench",
      {"bench", "@story", "--top-p", "0"},

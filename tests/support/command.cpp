@@ -106,6 +106,13 @@ std::string output(const std::vector<std::string>& args) {
   return outcome.out;
 }
 
+std::string in_long_lines(std::string text, size_t indent) {
+  const std::string broken = "\n" + std::string(indent, ' ');
+  for (size_t at = 0; (at = text.find(broken, at)) != std::string::npos;)
+    text.replace(at, broken.size(), " ");
+  return text;
+}
+
 Variable::Variable(const char* name, const std::string& value) : name_(name) {
   if (const char* before = std::getenv(name)) before_ = before;
   ::setenv(name, value.c_str(), 1);

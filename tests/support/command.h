@@ -37,6 +37,9 @@ Outcome run_program(const Command& command);
 // Returns what it prints. The test fails unless it exits with 0.
 std::string output(const std::vector<std::string>& args);
 
+// A text without the breaks of lines that did not fit: what goes on began with so many spaces.
+std::string in_long_lines(std::string text, size_t indent = 12);
+
 // Sets a variable of the environment, and gives it back what it was.
 class Variable {
  public:

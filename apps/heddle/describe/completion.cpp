@@ -44,8 +44,14 @@ std::string names_of_commands(const CommandDescription& program) {
   return names;
 }
 
+// The words that a value is one of; none where it may be another, too, that can be completed.
 std::string words_of_choices(const ArgumentDescription& argument) {
-  return fmt::format("{}", fmt::join(argument.choices, " "));
+  const bool only_words = argument.choices.empty() && argument.kind == Names::kAnything;
+  return fmt::format("{}", fmt::join(only_words ? argument.also : argument.choices, " "));
+}
+
+std::string words_also(const ArgumentDescription& argument) {
+  return fmt::format("{}", fmt::join(argument.also, " "));
 }
 
 // The ways of a shell to complete a value that is not one of a few words.
@@ -66,19 +72,33 @@ struct Completes {
 
 // The command by which bash completes a value.
 std::string bash_values(const ArgumentDescription& argument) {
-  if (!argument.choices.empty()) return "_heddle_words " + quoted(words_of_choices(argument));
-  return Completes{":", "_heddle_paths -d", "_heddle_paths -f"}.value_of(argument);
+  if (const std::string words = words_of_choices(argument); !words.empty())
+    return "_heddle_words " + quoted(words);
+  const std::string values = Completes{":", "_heddle_paths -d", "_heddle_paths -f"}.value_of(argument);
+  return argument.also.empty() ? values : fmt::format("{} {}", values, quoted(words_also(argument)));
 }
 
 // The action by which zsh completes a value, in a specification of _arguments.
 std::string zsh_values(const ArgumentDescription& argument) {
-  if (!argument.choices.empty()) return fmt::format("({})", words_of_choices(argument));
-  return Completes{" ", "_files -/", "_files"}.value_of(argument);
+  if (const std::string words = words_of_choices(argument); !words.empty()) return fmt::format("({})", words);
+  const std::string values = Completes{" ", "_files -/", "_files"}.value_of(argument);
+  return argument.also.empty() ? values : fmt::format("{{compadd {}; {}}}", words_also(argument), values);
 }
 
 std::string fish_values(const ArgumentDescription& argument) {
-  if (!argument.choices.empty()) return " -x -a " + quoted_for_fish(words_of_choices(argument));
+  if (const std::string words = words_of_choices(argument); !words.empty())
+    return " -x -a " + quoted_for_fish(words);
   return Completes{" -x", " -x -a '(__fish_complete_directories)'", " -r -F"}.value_of(argument);
+}
+
+// The words of a positional argument.
+std::string fish_words(const ArgumentDescription& argument) {
+  if (const std::string words = words_of_choices(argument); !words.empty())
+    return " -a " + quoted_for_fish(words);
+  const std::string also = words_also(argument);
+  if (argument.kind == Names::kFolder)
+    return fmt::format(" -a '(__fish_complete_directories){}'", also.empty() ? "" : " " + also);
+  return also.empty() ? " -F" : fmt::format(" -F -a '{}'", also);
 }
 
 std::string zsh_argument(const ArgumentDescription& argument, int& position) {
@@ -102,9 +122,9 @@ std::string zsh_argument(const ArgumentDescription& argument, int& position) {
 
 constexpr const char* kBashHelpers =
     R"(_heddle_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current"); }
-_heddle_paths() {
+_heddle_paths() {  # $2: words besides
   compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen "$1" -- "$current")
+  mapfile -t COMPREPLY < <(compgen "$1" -- "$current"; compgen -W "${2:-}" -- "$current")
 }
 _heddle() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
@@ -136,7 +156,7 @@ std::string bash_completion(const CommandDescription& program) {
   for (const CommandDescription& command : program.commands) {
     std::string otherwise = ":";
     for (const ArgumentDescription& argument : command.arguments)
-      if (argument.positional) otherwise = bash_values(argument);
+      if (argument.positional && otherwise == ":") otherwise = bash_values(argument);
     text += fmt::format(
         "    {})\n      if [[ $current == -* ]]; then\n        _heddle_words {}\n      else\n        {}\n    "
         "  "
@@ -178,7 +198,7 @@ std::string fish_completion(const CommandDescription& program) {
           text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       const std::string values = fish_values(argument);
       if (argument.positional)
-        text += argument.kind == Names::kFolder ? " -a '(__fish_complete_directories)'" : " -F";
+        text += fish_words(argument);
       else if (!argument.value.empty())
         text += values;
       text += " -d " + quoted_for_fish(brief_help(argument.help)) + "\n";

@@ -26,8 +26,7 @@ double Measurement::median() const {
   return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-void write_measurements(const std::string& path, const MeasuredWith& with,
-                        std::span<const Measurement> rows) {
+Json json_of(const MeasuredWith& with, std::span<const Measurement> rows) {
   Json kept = Json::array();
   for (const Measurement& row : rows) {
     Json made = Json::object({{"work", row.work}, {"value", row.median()}, {"unit", row.unit}});
@@ -38,12 +37,16 @@ void write_measurements(const std::string& path, const MeasuredWith& with,
     made["ratio"] = nullptr;
     kept.push_back(made);
   }
-  const Json results = Json::object({{"device", with.device},
-                                     {"date", today()},
-                                     {"commit", with.commit},
-                                     {"command", with.command},
-                                     {"rows", kept}});
-  write_file(path, results.dump(2) + "\n");
+  return Json::object({{"device", with.device},
+                       {"date", today()},
+                       {"commit", with.commit},
+                       {"command", with.command},
+                       {"rows", kept}});
+}
+
+void write_measurements(const std::string& path, const MeasuredWith& with,
+                        std::span<const Measurement> rows) {
+  write_file(path, json_of(with, rows).dump(2) + "\n");
 }
 
 }  // namespace heddle

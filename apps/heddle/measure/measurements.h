@@ -8,6 +8,8 @@
 
 namespace heddle {
 
+class Json;
+
 // A row of the results: the median over the rounds, and every round.
 struct Measurement {
   std::string work, unit;
@@ -24,7 +26,8 @@ struct MeasuredWith {
   std::string device, commit, command;
 };
 
-// Adds today's date.
+// The results as a file of them has them, with today's date.
+Json json_of(const MeasuredWith& with, std::span<const Measurement> rows);
 void write_measurements(const std::string& path, const MeasuredWith& with, std::span<const Measurement> rows);
 
 }  // namespace heddle

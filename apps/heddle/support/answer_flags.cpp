@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <string_view>
 #include <type_traits>
 
@@ -33,7 +34,21 @@ bool is_sampling(std::string_view name) {
   return found;
 }
 
+std::string default_of(std::string_view name) {
+  if (name == "seed") return "; default: a random one, which is printed";
+  return is_sampling(name) ? "; default: the model's" : "";
+}
+
 }  // namespace
+
+std::string slow_choice(const SamplingParams& sampling) {
+  const std::string why = sampling.needs_host();
+  return why.empty() ? "" : "; tokens are chosen on the CPU, for " + why;
+}
+
+void say_seed(u64 seed) {
+  std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed));
+}
 
 void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out) {
   AnswerSettings::visit(asked, [&](const std::string& name, auto& field, const SettingHelp& help) {
@@ -42,10 +57,10 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
       if (left_out.contains(name)) return;
       names_.insert(name);
       const bool repeats = std::is_same_v<Type, std::vector<std::string>>;
-      command.argument(flag_of(name), &field,
-                       std::string(help.text) + (is_sampling(name) ? "; default: the model's" : "") +
-                           (repeats ? "; may be given several times" : ""),
-                       {.shows_default = !is_sampling(name), .group = help.group});
+      command.argument(
+          flag_of(name), &field,
+          std::string(help.text) + default_of(name) + (repeats ? "; may be given several times" : ""),
+          {.shows_default = !is_sampling(name), .group = help.group});
     }
   });
   command.argument("--sequence-bias", &biases_,
@@ -84,6 +99,12 @@ AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& to
   }
   settings.validate();
   return settings;
+}
+
+void AnswerFlags::draw_seed(const Command& command, AnswerSettings& settings) {
+  if (settings.sampling.greedy() || !draws_seed(command)) return;
+  settings.sampling.seed = random_seed();
+  say_seed(settings.sampling.seed);
 }
 
 ChatTemplate AnswerFlags::chat_template() const {

@@ -12,6 +12,13 @@
 
 namespace heddle {
 
+// Why tokens are chosen outside of the program, which takes longer: "; tokens are chosen on the CPU, for typical_p"; "" where
+// they are not.
+std::string slow_choice(const SamplingParams& sampling);
+
+// Says a seed that was drawn on stderr: "seed 1234567".
+void say_seed(u64 seed);
+
 struct AnswerFlags {
   EngineFlags engine;
   std::string system, form;  // for a conversation; `form` is a file with its template
@@ -22,6 +29,10 @@ struct AnswerFlags {
   // The settings of the flags; the model's generation_config.json supplies the rest. Throws Error when a
   // value is out of its range.
   AnswerSettings settings(const Command& command, const Tokenizer& tokenizer) const;
+  // True if no seed was given; settings() then has the default.
+  static bool draws_seed(const Command& command) { return !command.given("--seed"); }
+  // Puts a random seed into settings that choose at random, unless one was given, and says it on stderr.
+  static void draw_seed(const Command& command, AnswerSettings& settings);
   // The template in `form`, or the model's if `form` is empty. If there is none, throws Error that says what
   // to pass.
   ChatTemplate chat_template() const;

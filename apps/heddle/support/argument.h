@@ -21,6 +21,9 @@ struct ArgumentTraits {
   const char* group = "";     // heading in the full help; "": one that most people need, which --help shows
   Names names = Names::kAnything;
   std::string choices = {};  // "threads, reference"; "": any value
+  std::string also = {};     // words that completion offers besides the files or folders
+  // The flag that took its place: the argument is in no help, and a command line with it is refused.
+  const char* instead = "";
 };
 
 }  // namespace heddle

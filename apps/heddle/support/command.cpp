@@ -13,12 +13,15 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
+#include "apps/heddle/support/columns.h"
 #include "apps/heddle/support/description.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
+#include "heddle/base/near_names.h"
 
 namespace heddle {
 
@@ -31,21 +34,12 @@ class CommandApp : public CLI::App {
 
 namespace {
 
-constexpr size_t kLine = 110;  // bytes of a line of help
 constexpr const char* kCommon = "Options";
 
-// Breaks lines of text at spaces, so that none is longer than `width` bytes where that is possible.
-std::string wrapped(const std::string& text, size_t width) {
-  std::string made = text;
-  size_t begin = 0;
-  while (made.size() - begin > width) {
-    size_t space = made.rfind(' ', begin + width);
-    if (space == std::string::npos || space <= begin) space = made.find(' ', begin);
-    if (space == std::string::npos) break;
-    made[space] = '\n';
-    begin = space + 1;
-  }
-  return made;
+// Columns of a line of help.
+size_t help_columns() {
+  constexpr size_t kMost = 110;
+  return ::isatty(STDOUT_FILENO) != 0 ? std::min(output_columns(), kMost) : kMost;
 }
 
 // Help shows the options that most people need; the full help shows all, in groups. Long lines are broken.
@@ -62,7 +56,7 @@ class HelpFormatter : public CLI::Formatter {
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
          options(app, mode == CLI::AppFormatMode::All) + make_subcommands(app, mode) + "\n" +
-         make_footer(app);
+         wrapped(make_footer(app), help_columns());
 }
 
 std::string HelpFormatter::options(const CLI::App* app, bool all) const {
@@ -83,13 +77,13 @@ std::string HelpFormatter::options(const CLI::App* app, bool all) const {
 }
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
-  return wrapped(option->get_description(), kLine - get_column_width());
+  return wrapped(option->get_description(), help_columns() - get_column_width());
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
   std::ostringstream out;
   CLI::detail::format_help(out, command->get_display_name(true),
-                           wrapped(command->get_description(), kLine - get_column_width()),
+                           wrapped(command->get_description(), help_columns() - get_column_width()),
                            get_column_width());
   return out.str();
 }
@@ -169,7 +163,8 @@ ArgumentDescription describe(const CLI::Option& option, const ArgumentTraits& tr
                            .required = option.get_required(),
                            .repeats = option.get_expected_max() == CLI::detail::expected_max_vector_size,
                            .kind = traits.names,
-                           .choices = cut_at_commas(traits.choices)};
+                           .choices = cut_at_commas(traits.choices),
+                           .also = cut_at_commas(traits.also)};
   for (const std::string& name : option.get_snames()) made.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) made.names.push_back("--" + name);
   if (made.positional) made.names = {option.get_name(true)};
@@ -179,18 +174,79 @@ ArgumentDescription describe(const CLI::Option& option, const ArgumentTraits& tr
   return made;
 }
 
-// The command that the arguments name. CLI11 reports both a missing and an unknown command only as "one is
-// required".
-CLI::App* find_command(CLI::App& app, int argc, char** argv) {
-  std::string known;
+// Words that other programs have for commands, and what heddle has.
+struct OtherWord {
+  const char *word, *here;
+};
+constexpr OtherWord kOtherWords[] = {
+    {"run", "heddle chat MODEL talks with a model, heddle generate MODEL continues a text"},
+    {"complete", "heddle generate MODEL continues a text"},
+    {"serve", "heddle is no server: heddle chat MODEL, heddle generate MODEL --prompts FILE, or Python"},
+    {"pull", "a model is a folder: hf download NAME --local-dir FOLDER"},
+    {"download", "a model is a folder: hf download NAME --local-dir FOLDER"},
+    {"list", "heddle models lists the families of models that run"},
+    {"ls", "heddle models lists the families of models that run"},
+    {"info", "heddle env shows the machine, heddle inspect MODEL a model"},
+    {"perplexity", "heddle eval MODEL --text FILE measures it"},
+    {"man", "heddle manual FOLDER writes the manual pages"},
+    {"completion", "heddle manual FOLDER writes completion for bash, zsh and fish"},
+};
+
+// The command of this name. CLI11 reports an unknown one only as "one is required".
+CLI::App* find_command(CLI::App& app, const std::string& name) {
+  std::vector<std::string> known;
   for (CLI::App* command : app.get_subcommands(nullptr)) {
-    if (argc > 1 && command->get_name() == argv[1]) return command;
-    if (command->get_group().empty()) continue;  // hidden
-    known += (known.empty() ? "" : ", ") + command->get_name();
+    if (command->get_name() == name) return command;
+    if (!command->get_group().empty()) known.push_back(command->get_name());
   }
-  require(argc > 1, "no command; there are {}; see heddle --help", known);
-  require(argv[1][0] == '-', "'{}' is not a command; there are {}; see heddle --help", argv[1], known);
-  return nullptr;
+  for (const OtherWord& other : kOtherWords)
+    require(name != other.word, "'{}' is not a command; {}", name, other.here);
+  const std::string meant = did_you_mean(name, known);
+  require(meant.empty(), "'{}' is not a command{}", name, meant);
+  fail(ErrorCode::kInvalidArgument, "'{}' is not a command; there are {}; see heddle --help", name,
+       fmt::join(known, ", "));
+}
+
+// The flags of a command that may have been meant.
+std::string meant_flags(const CLI::App& command, const std::string& flag) {
+  std::vector<std::string> all, begin;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) {
+      all.push_back("--" + name);
+      // "-p" may stand for the one that most people need.
+      if (flag.size() == 2 && name[0] == flag[1] && option->get_group() == kCommon)
+        begin.push_back("--" + name);
+    }
+  if (begin.empty()) return did_you_mean(flag, all);
+  return fmt::format("; did you mean {}?", begin.front());
+}
+
+// Says which of the arguments that were not taken the command does not have. CLI11 takes none after a word too many.
+void refuse_unknown(const CLI::App& command, const std::vector<std::string>& left, const std::string& typed) {
+  for (const std::string& word : left) {
+    const std::string flag = word.substr(0, word.find('='));
+    const bool is_flag =
+        flag.size() > 1 && flag[0] == '-' && flag != "--" && (flag[1] < '0' || flag[1] > '9');
+    if (!is_flag || command.get_option_no_throw(flag) != nullptr) continue;
+    const std::string meant = meant_flags(command, flag);
+    require(meant.empty(), "unknown flag {}{}", flag, meant);
+    fail(ErrorCode::kInvalidArgument, "unknown flag {}; see {} {}", flag, typed,
+         command.get_help_all_ptr() ? "--help-all" : "--help");
+  }
+  if (left.empty()) return;
+  const CLI::Option* prompt = command.get_option_no_throw("--prompt");
+  fail(ErrorCode::kInvalidArgument, "{} is not expected{}; see {} --help", shown(left.front()),
+       prompt ? "; a text goes between quotes, after --prompt" : "", typed);
+}
+
+// `heddle help X` is `heddle X --help`, and `heddle version` is `heddle --version`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) return {"--help"};
+  if (words[0] == "version") words[0] = "--version";
+  if (words[0] == "help")
+    words.erase(words.begin()), words.resize(std::min<size_t>(words.size(), 1)), words.push_back("--help");
+  return words;
 }
 
 }  // namespace
@@ -225,6 +281,12 @@ void Command::argument(const std::string& name, const FlagValue& field, const st
       !std::holds_alternative<bool*>(field) && !std::holds_alternative<std::vector<std::string>*>(field);
   if (traits.shows_default && is_one_value) option->capture_default_str();
   if (*traits.group) option->group(traits.group);
+  if (*traits.instead) {
+    option->group("");
+    option->each([name, traits](const std::string&) {
+      fail(ErrorCode::kInvalidArgument, "{} is now {}", name, traits.instead);
+    });
+  }
 }
 
 void Command::footer(const std::string& text) {
@@ -236,10 +298,6 @@ void Command::action(std::function<void()> run) {
     require_other_outputs(*command);
     run();
   });
-}
-
-void Command::hide() {
-  command_->group("");
 }
 
 bool Command::given(const std::string& name) const {
@@ -262,6 +320,7 @@ CommandDescription describe(const CLI::App& program) {
   CommandDescription made{program.get_name(), program.get_description(), program.get_footer(), {}, {}};
   const auto* command = dynamic_cast<const CommandApp*>(&program);
   for (const CLI::Option* option : program.get_options()) {
+    if (option->get_group().empty()) continue;
     const bool known = command != nullptr && command->traits.contains(option);
     made.arguments.push_back(describe(*option, known ? command->traits.at(option) : ArgumentTraits{}));
   }
@@ -275,15 +334,19 @@ bool run_command(int argc, char** argv, const ProgramTexts& texts, void (*add_co
   program.footer(texts.footer);
   program.formatter(std::make_shared<HelpFormatter>());
   program.require_subcommand(1);
-  program.set_version_flag("--version", texts.version);
+  program.set_version_flag("-v,--version", texts.version);
   add_commands(program);
-  const CLI::App* command = find_command(program, argc, argv);
+  std::vector<std::string> words = words_of(argc, argv);
+  const CLI::App* command = words[0].starts_with('-') ? nullptr : find_command(program, words[0]);
+  const CLI::App& asked = command ? *command : program;
+  const std::string typed = command ? program.get_name() + " " + command->get_name() : program.get_name();
   try {
-    program.parse(argc, argv);
+    std::ranges::reverse(words);  // as CLI11 wants them
+    program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error), false;  // --help, --version
-    fail(ErrorCode::kInvalidArgument, "{}; see heddle {}--help", error.what(),
-         command ? command->get_name() + " " : "");
+    refuse_unknown(asked, program.remaining(true), typed);
+    fail(ErrorCode::kInvalidArgument, "{}; see {} --help", error.what(), typed);
   }
   return true;
 }

@@ -40,8 +40,6 @@ class Command {
   void footer(const std::string& text);
   // Called when the fields are filled and no file that is read would be written.
   void action(std::function<void()> run);
-  // Leaves the command out of help and of lists.
-  void hide();
   // True if the argument was given; for `action`.
   bool given(const std::string& name) const;
   // The given arguments, except those left out, as " --name value"; for `action`.

@@ -20,6 +20,7 @@ struct ArgumentDescription {
   bool positional = false, required = false, repeats = false;
   Names kind = Names::kAnything;
   std::vector<std::string> choices;  // values; none: any
+  std::vector<std::string> also;     // words besides files or folders
 };
 
 struct CommandDescription {

@@ -8,8 +8,9 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "heddle/engine/artefact.h"
-#include "heddle/engine/default_executor.h"
+#include "heddle/engine/device_name.h"
 #include "heddle/engine/memory_need.h"
 #include "heddle/engine/program_tuner.h"
 #include "heddle/model/build/family.h"
@@ -53,18 +54,17 @@ void EngineFlags::add_options(Command& command,
 void EngineFlags::add_executor_to(Command& command) {
   asked.executor = kAutoExecutor;
   add_options(
-      command, [](const std::string& name, const Option&) { return name == "executor"; },
-      "; auto: megakernel where there is a GPU, else threads", std::string(", ") + kAutoExecutor);
+      command, [](const std::string& name, const Option&) { return name == "executor"; }, ", auto",
+      std::string(", ") + kAutoExecutor);
   add_device_to(command);
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
 }
 
 void EngineFlags::add_device_to(Command& command) {
-  add_options(
-      command, [](const std::string& name, const Option&) { return name == "device"; },
-      "; auto takes the GPU with the most free memory unless this names one");
-  device_given = [command] { return command.given("--device"); };
+  command.argument("--device", &device,
+                   "cpu, cuda, or cuda:1 as heddle env numbers them; default: a GPU, if there is one",
+                   {.shows_default = false});
 }
 
 void EngineFlags::add_threads_to(Command& command) {
@@ -96,21 +96,37 @@ std::shared_ptr<const Artefact> EngineFlags::artefact() const {
   return artefact;
 }
 
+void EngineFlags::choose_device(EngineOptions& options) const {
+  const bool is_given = !device.empty() && device != kAutoExecutor;  // as heddle.load has it
+  const auto named = is_given ? std::optional(parse_device(device, "--device")) : std::nullopt;
+  if (options.executor != kAutoExecutor) {
+    if (named) options.device = ordinal_for(options.executor, *named, "--device");
+    return;
+  }
+  const DeviceKind* made_for = options.artefact ? &options.artefact->device : nullptr;
+  DefaultExecutor chosen = named ? executor_on(*named) : default_executor();
+  if (made_for && (!named || named->kind == DeviceName::Kind::kNumber))
+    chosen = {made_for->executor, named ? *named->ordinal : default_device(*made_for)};
+  options.executor = chosen.name, options.device = chosen.device;
+}
+
 EngineOptions EngineFlags::options() const {
   require(!prove || !program.empty(), "[--prove] is for the programs of --program, which is not given");
   EngineOptions options = asked;
   if (!program.empty()) options.artefact = artefact();
-  if (options.executor == kAutoExecutor) {
-    const DeviceKind* made_for = options.artefact ? &options.artefact->device : nullptr;
-    const DefaultExecutor chosen =
-        made_for ? DefaultExecutor{made_for->executor, default_device(*made_for)} : default_executor();
-    options.executor = chosen.name;
-    if (!device_given()) options.device = chosen.device;
-  }
+  choose_device(options);
   if (generic) options.run.knowledge = Knowledge::kForms;
   if (no_fuse) options.passes.fuse_epilogues = options.passes.fuse_prologues = false;
   options.max_sequences = 1;
   return options;
+}
+
+void warn_of_threads(i32 threads) {
+  const int cores = allowed_cores();
+  if (threads > 2 * cores)
+    std::fprintf(stderr,
+                 "note: %d threads on %s: they wait for each other; --threads 0 takes one for each core\n",
+                 threads, describe_cores().c_str());
 }
 
 std::unique_ptr<Model> load_model(const std::string& folder) {
@@ -121,22 +137,20 @@ std::unique_ptr<Model> load_model(const std::string& folder) {
 
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options) {
   require_model_folder(flags.model);
-  const auto line = std::make_shared<ProgressLine>(1.0);
-  options.progress = [line](size_t done, size_t all) {
+  options.progress = [](size_t done, size_t all) {
     if (interrupted()) fail(ErrorCode::kDevice, "[load] interrupted after {} of {} bytes", done, all);
-    line->show(
-        fmt::format("loading {:3.0f} % of {:.1f} MB", 100.0 * double(done) / double(all), double(all) / 1e6));
-    if (done >= all) line->clear();
   };
   options.run.cancelled = interrupted;
-  const bool by_default = flags.asked.executor == kAutoExecutor && flags.program.empty();
+  const bool by_default =
+      flags.asked.executor == kAutoExecutor && flags.program.empty() && flags.device.empty();
   if (flags.verbose || (by_default && default_executor().has_device))
     std::fprintf(stderr, "[executor: %s]\n",
                  describe_choice(options.executor, options.device, by_default).c_str());
-  if (line->on_terminal() || flags.verbose)
+  if (ProgressLine().on_terminal() || flags.verbose)
     options.on_need = [](const MemoryNeed& need) {
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };
+  warn_of_threads(options.threads);
   std::unique_ptr<Model> model = load_model(flags.model);
   take_tuned_of(flags, *model, options);
   auto engine = std::make_unique<Engine>(std::move(model), std::move(options));

@@ -14,8 +14,8 @@ struct EngineFlags {
   std::string model;
   EngineOptions asked;  // what the flags of options set
   std::string program;  // an artefact
+  std::string device;   // as it was typed; empty: the best one
   bool no_fuse = false, generic = false, verbose = false, prove = false;
-  std::function<bool()> device_given = [] { return false; };
 
   void add_to(Command& command);
   // Adds only the flags that decide a program. `what` describes the model argument of the command, which is
@@ -30,6 +30,8 @@ struct EngineFlags {
   EngineOptions options() const;
 
  private:
+  // Puts the device into the options, and an executor where none is named.
+  void choose_device(EngineOptions& options) const;
   // Flags of the options that are wanted; `more` is added to their help, `also` to their choices.
   void add_options(Command& command,
                    const std::function<bool(const std::string& name, const Option&)>& wanted,
@@ -37,6 +39,8 @@ struct EngineFlags {
   std::shared_ptr<const Artefact> artefact() const;
 };
 
+// Says on stderr that so many threads are far more than there are cores.
+void warn_of_threads(i32 threads);
 // Opens the folder and prints what a user should know about how it was read to stderr.
 std::unique_ptr<Model> load_model(const std::string& folder);
 // The positions that a sequence of an engine with these options has. Opens the folder, but reads no weights.

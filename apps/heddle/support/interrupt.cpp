@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 
 #include <unistd.h>
@@ -14,14 +15,17 @@ namespace {
 constexpr long kGraceNs = 800'000'000;
 
 std::atomic<bool> asked = false, patient = false, line_shown = false;
+std::atomic<const char*> what_stays = nullptr;
 timer_t grace;
 bool has_grace = false;
 
 // Handlers call only what POSIX lists as safe in one.
 void end_now(int) {
-  constexpr char kClear[] = "\r\033[K", kSaid[] = "heddle: interrupted\n";
-  if (line_shown) (void)!::write(STDERR_FILENO, kClear, sizeof kClear - 1);
-  (void)!::write(STDERR_FILENO, kSaid, sizeof kSaid - 1);
+  const auto say = [](const char* text) { (void)!::write(STDERR_FILENO, text, ::strlen(text)); };
+  if (line_shown) say("\r\033[K");
+  say("heddle: interrupted");
+  if (const char* stays = what_stays) say("; "), say(stays);
+  say("\n");
   ::_exit(kInterruptedCode);
 }
 
@@ -62,6 +66,10 @@ void forget_interrupt() {
 void be_patient() {
   patient = true;
   start_grace(0);
+}
+
+void note_what_stays(const char* text) {
+  what_stays = text;
 }
 
 void note_line_shown(bool shown) {

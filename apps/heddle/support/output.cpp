@@ -8,8 +8,10 @@
 #include <utility>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 
 namespace heddle {
 namespace {
@@ -21,6 +23,8 @@ void require_interrupted() {
     fail(ErrorCode::kIo, "[stdout] cannot write: {}; what came before may be cut", std::strerror(errno));
   std::clearerr(stdout);
 }
+
+bool line_open = false;
 
 using FileId = std::pair<dev_t, ino_t>;
 
@@ -34,11 +38,21 @@ std::optional<FileId> id_of(const std::string& path) {
 }  // namespace
 
 void print(std::string_view text) {
+  if (!text.empty()) line_open = !text.ends_with('\n');
   for (;;) {
     text.remove_prefix(std::fwrite(text.data(), 1, text.size(), stdout));
     if (text.empty()) return;
     require_interrupted();
   }
+}
+
+void print_json(const Json& value) {
+  print(value.dump(2) + "\n");
+}
+
+bool has_open_line() {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;
+  return is_terminal && line_open;
 }
 
 void flush_output() {
