@@ -7,6 +7,7 @@ import torch
 
 import heddle.ops
 from heddle import _heddle
+from heddle.command_line import op_named
 
 MOST_ELEMENTS = 40000  # of a tensor; larger cases are left to the tests of the bodies themselves
 
@@ -19,10 +20,7 @@ def ops_named(tool, names):
     """The ops of a command line: `all` is every one that can be called. Raises for a name that is none."""
     if list(names) == ["all"]:
         return [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
-    for name in names:
-        if name not in heddle.ops.NAMES:
-            raise heddle.InvalidArgument(f"[{tool}] no op {name}; heddle.ops.NAMES lists them")
-    return names
+    return [op_named(tool, name, heddle.ops.NAMES) for name in names]
 
 
 def small_cases(name):

@@ -8,16 +8,15 @@ python -m heddle.check softmax rms_norm
 python -m heddle.check all --device cpu --runs 10
 """
 
-import argparse
 import collections
 import math
-import sys
 
 import torch
 
 import heddle
 import heddle.ops
 from heddle.cases import by_reference, call, distance, ops_named, rounding, small_cases, tensors_of
+from heddle.command_line import Parser, add_device, default_device, run_command
 
 GUARD = 256  # bytes before and after an output
 CANARY = 0xA5
@@ -122,21 +121,16 @@ def check_op(name, device, runs):
 
 
 def main(words=None):
-    parser = argparse.ArgumentParser(
-        "python -m heddle.check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser("check", __doc__)
     parser.add_argument("ops", nargs="+", metavar="OP", help="names of ops; all: every one")
-    parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
+    add_device(parser)
     parser.add_argument("--runs", type=int, default=1000, help="of the largest case of each set of dtypes")
     arguments = parser.parse_args(words)
-    device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = arguments.device or default_device()
     held = [check_op(name, device, arguments.runs) for name in ops_named("check", arguments.ops)]
     print(f"{sum(held)} of {len(held)} ops hold on {device}")
     return 0 if all(held) else 1
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except heddle.Error as error:
-        sys.exit(f"heddle.check: {error}")
+    run_command("check", main)

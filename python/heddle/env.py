@@ -1,13 +1,17 @@
 """What heddle finds here: `python -m heddle.env`."""
 
 import importlib.metadata
+import json
 import platform
+import shutil
 import sys
+import textwrap
 
 import heddle
 import heddle.ops
 from heddle import _heddle
 from heddle.body import compiler
+from heddle.command_line import Parser, run_command
 
 
 def _version(package):
@@ -48,10 +52,18 @@ def lines():
             yield name, rest.strip()
 
 
-def main():
+def main(words=None):
+    parser = Parser("env", __doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON: a list of names and texts")
+    if parser.parse_args(words).json:
+        print(json.dumps([{"name": name, "text": text} for name, text in lines()], indent=2))
+        return
+    columns = max(shutil.get_terminal_size().columns, 40)
     for name, text in lines():
-        print(f"{name:<11} {text}")
+        print(
+            textwrap.fill(f"{name:<11} {text}", columns, subsequent_indent=" " * 12, break_on_hyphens=False)
+        )
 
 
 if __name__ == "__main__":
-    main()
+    run_command("env", main)

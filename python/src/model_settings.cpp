@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "heddle/base/error.h"
-#include "heddle/engine/default_executor.h"
+#include "heddle/engine/device_name.h"
 #include "python/src/json_value.h"
 
 namespace heddle::python {
@@ -30,13 +30,12 @@ constexpr const char* kPythonType<std::vector<std::vector<i32>>> = "Sequence[Seq
 template <>
 constexpr const char* kPythonType<std::vector<SequenceBias>> = "Sequence[tuple[Sequence[int], float]]";
 
-// Options that a caller of heddle.load has: those that commands have flags for, and how many sequences there may be. The
-// device is told in another way.
+// Options that a caller of heddle.load has: those that commands have flags for, and how many sequences there may be.
 template <class V>
 void visit_offered(EngineOptions& options, V&& v) {
   EngineOptions::visit(options, [&](const std::string& name, auto& field, const Option& option) {
     if constexpr (PlainOption<std::remove_reference_t<decltype(field)>>)
-      if ((option.flag || name == "max_sequences") && name != "device") v(name, field, option);
+      if (option.flag || name == "max_sequences") v(name, field, option);
   });
 }
 
@@ -51,22 +50,9 @@ auto as_argument(F&& f) {
 }
 
 void take_device(EngineOptions& options, const std::string& device) {
-  options.executor = "threads";
-  if (device == "cpu") return;
-  if (device == kAutoExecutor) {
-    const DefaultExecutor chosen = default_executor();
-    options.executor = chosen.name, options.device = chosen.device;
-    return;
-  }
-  constexpr std::string_view kGpu = "cuda";
-  bool ok = device.starts_with(kGpu);
-  if (ok && device.size() > kGpu.size()) {
-    const char *const begin = device.data() + kGpu.size() + 1, *const end = device.data() + device.size();
-    ok = device[kGpu.size()] == ':' && begin != end &&
-         std::from_chars(begin, end, options.device).ptr == end && options.device >= 0;
-  }
-  require(ok, "[load] device is '{}'; must be auto, cpu, cuda, or cuda:1 and so on", device);
-  options.executor = "megakernel";
+  const DefaultExecutor chosen =
+      device == kAutoExecutor ? default_executor() : executor_on(parse_device(device, "load"));
+  options.executor = chosen.name, options.device = chosen.device;
 }
 
 }  // namespace
@@ -74,12 +60,15 @@ void take_device(EngineOptions& options, const std::string& device) {
 AnswerSettings settings_with(AnswerSettings settings, const nb::dict& given, const std::string& where) {
   return as_argument([&] {
     const Json all = json_value(given.ptr(), where);
+    bool has_seed = false;
     JsonView(all, where).for_each_member([&](const std::string& name, const JsonView& value) {
       if (value.is_null()) return;
+      has_seed |= name == "seed";
       require(read_setting(settings, name, value), "[{}] has no setting {}; there are {}", where, name,
               setting_names());
     });
     settings.validate();
+    if (!has_seed && !settings.sampling.greedy()) settings.sampling.seed = random_seed();
     return settings;
   });
 }

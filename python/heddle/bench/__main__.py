@@ -11,7 +11,6 @@ A time is the median over the visits, with half of the distance between their qu
 HEDDLE_BENCH_PEERS names a folder with further packages, such as liger_kernel.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -23,17 +22,16 @@ import torch
 import heddle
 from heddle.bench import compare, measure, page, report, suites
 from heddle.bench.peers import KNOWN, Peers
+from heddle.command_line import Parser, add_device, default_device, did_you_mean, run_command
 
 
 def parse(words):
-    parser = argparse.ArgumentParser(
-        "python -m heddle.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser("bench", __doc__)
     parser.add_argument("--suite", choices=suites.NAMES, required=True, help="what is measured")
     parser.add_argument("--out", type=Path, help="JSON file for the results")
     parser.add_argument("--page", type=Path, help="HTML file with plots; needs no network")
     parser.add_argument("--compare", type=Path, help="JSON file of another run of this suite")
-    parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
+    add_device(parser)
     parser.add_argument(
         "--scale", choices=("full", "tiny"), default="full", help="tiny: to test the suite itself"
     )
@@ -51,8 +49,9 @@ def parse(words):
         parser.error(f"--visits {arguments.visits}, --rounds {arguments.rounds}: must be positive")
     unknown = {name for name in arguments.peers.split(",") if name} - {*KNOWN, "none"}
     if unknown:
-        parser.error(f"--peers has {', '.join(sorted(unknown))}; there are {', '.join(KNOWN)}, none")
-    arguments.device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        meant = did_you_mean(min(unknown), (*KNOWN, "none"))
+        parser.error(f"--peers has {', '.join(sorted(unknown))}{meant}; there are {', '.join(KNOWN)}, none")
+    arguments.device = arguments.device or default_device()
     return arguments
 
 
@@ -156,7 +155,4 @@ def main(words=None):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except heddle.Error as error:
-        sys.exit(f"heddle.bench: {error}")
+    run_command("bench", main)

@@ -8,13 +8,9 @@ python -m heddle.profile trace --size M=4096,D=4096 --dtype bfloat16 -- rms_norm
 python -m heddle.profile sanitizer --check racecheck -- softmax matmul
 """
 
-import argparse
-import sys
-
-import torch
-
 import heddle
 from heddle.cases import ops_named
+from heddle.command_line import Parser, add_device, default_device, run_command
 from heddle.profile import ncu, sanitizer, trace
 
 
@@ -30,12 +26,10 @@ def sizes_of(text):
 
 
 def parse(words):
-    parser = argparse.ArgumentParser(
-        "python -m heddle.profile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser("profile", __doc__)
     parser.add_argument("tool", choices=("trace", "ncu", "sanitizer"))
     parser.add_argument("ops", nargs="+", metavar="OP", help="names of ops; all: every one")
-    parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
+    add_device(parser)
     parser.add_argument("--most", type=int, default=8, help="cases of an op; 0: all")
     parser.add_argument("--seconds", type=float, default=0, help="sanitizer: after which no case begins")
     parser.add_argument(
@@ -45,7 +39,7 @@ def parse(words):
     parser.add_argument("--dtype", default="float32", help="trace: with --size")
     parser.add_argument("--out", help="trace: also a page (.html), .perfetto or .nanotrace of the program")
     arguments = parser.parse_args(words)
-    arguments.device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    arguments.device = arguments.device or default_device()
     arguments.ops = ops_named("profile", arguments.ops)
     return arguments
 
@@ -75,7 +69,4 @@ def main(words=None):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except heddle.Error as error:
-        sys.exit(f"heddle.profile: {error}")
+    run_command("profile", main)
