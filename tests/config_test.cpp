@@ -345,10 +345,13 @@ TEST(ProgramConfigs, AreTunedWithTheScheduler) {
   const std::shared_ptr<const Model> model = open_model(load_golden("llama3-tiny").folder);
   const EngineOptions options = gpu_options("");
   const TunedPrograms best = tune_programs(model, options, {.prompt = 70, .answer = 2}, {.max_configs = 3});
-  for (const char* const tried : {"scheduler\ndefault: ", "\nbackward=1: ", "\nlinear\ndefault: ",
-                                  "\ncolumns=64,stages=4: ", "\nthese-together\ndefault: "})
-    EXPECT_NE(best.text.find(tried), std::string::npos) << tried << "in:\n" << best.text;
-  EXPECT_EQ(best.text.find("step="), std::string::npos) << "attention's reorder sums:\n" << best.text;
+  std::string all;
+  for (const TunedChoice& choice : best.choices)
+    for (const tune::Tried& tried : choice.tried) all += choice.what + " " + tried.config + "\n";
+  for (const char* const tried : {"scheduler default\n", "scheduler backward=1\n", "linear default\n",
+                                  "linear columns=64,stages=4\n", "these-together default\n"})
+    EXPECT_NE(all.find(tried), std::string::npos) << tried << "in:\n" << all;
+  EXPECT_EQ(all.find("step="), std::string::npos) << "attention's reorder sums:\n" << all;
   EXPECT_GT(best.ns, 0);
 
   EngineOptions taken = options;
