@@ -23,16 +23,16 @@ std::string plain(std::string_view name) {
 
 // Letters that are left out, added, changed, or exchanged with the next one.
 size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+  std::vector<size_t> earlier(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     next[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
       next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] != b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        next[j] = std::min(next[j], before[j - 2] + 1);
+        next[j] = std::min(next[j], earlier[j - 2] + 1);
     }
-    std::swap(before, row), std::swap(row, next);
+    std::swap(earlier, row), std::swap(row, next);
   }
   return row[b.size()];
 }
