@@ -77,12 +77,6 @@ std::string cuda_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-std::string list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 void* find(void* library, const char* symbol) {
   return ::dlsym(library, symbol);
 }
@@ -119,8 +113,12 @@ std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places) {
   for (const fs::path& toolkit : folders_like(places.toolkits, "cuda")) append(found, in_toolkit(toolkit));
   for (const int major : kMajors) found.push_back(fmt::format("{}.{}", kLibrary, major));
   for (const std::string& folder : places.packages) append(found, in_packages(folder));
-  if (const std::string python = places.environment("VIRTUAL_ENV"); !python.empty())
-    append(found, in_python(python));
+  // An interpreter is in the folder bin of its environment.
+  if (const fs::path python = places.environment("HEDDLE_PYTHON"); python.has_parent_path())
+    append(found, in_python(python.parent_path().parent_path()));
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const std::string active = places.environment(variable); !active.empty())
+      append(found, in_python(active));
   append(found, in_python(fs::path(places.working_folder) / ".venv"));
   return found;
 }
@@ -213,10 +211,11 @@ Nvrtc::Nvrtc(const std::vector<std::string>& candidates, int driver) {
          "install nvidia-cuda-nvrtc-cu{} or a newer driver",
          cuda_text(driver), passed_over_, driver / 1000);
   fail(ErrorCode::kUnsupported,
-       "[cuda] NVIDIA's run-time compiler (libnvrtc) is not here: looked for {}: {}; HEDDLE_NVRTC may name "
-       "its file or "
-       "folder",
-       list(candidates), reasons);
+       "[cuda] NVIDIA's run-time compiler (libnvrtc) is not here: {}; `pip install nvidia-cuda-nvrtc` in the "
+       "active Python environment brings it (nvidia-cuda-nvrtc-cu{} for a driver of CUDA {}), and "
+       "HEDDLE_NVRTC "
+       "may name its file or folder",
+       reasons, kMajors.back(), kMajors.back());
 }
 
 Nvrtc::~Nvrtc() = default;  // the library stays open: it has threads of its own

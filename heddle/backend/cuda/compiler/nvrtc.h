@@ -21,7 +21,7 @@ struct NvrtcPlaces {
 
 // Libraries to try, in this order: HEDDLE_NVRTC (a file or a folder; alone where it is set), the toolkit (CUDA_HOME,
 // CUDA_PATH, /usr/local/cuda*), the loader's path (names without a folder), the packages of the interpreter that heddle
-// runs in, the Python environment (VIRTUAL_ENV, .venv).
+// runs in, the Python environment (of HEDDLE_PYTHON, VIRTUAL_ENV, CONDA_PREFIX, .venv).
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places);
 // Names the function that says what the driver is for (0: there is none), before the compiler is first wanted.
 void set_driver_version(int (*version)());

@@ -47,13 +47,18 @@ TEST_F(NvrtcSearch, TakesTheToolkitThenTheLoadersPathThenPython) {
       "libnvrtc.so.12",
       library("interpreter/nvidia/cu13/lib"),
       library("interpreter/nvidia/cuda_nvrtc/lib", "libnvrtc.so.12"),
+      library("chosen" + python),
       library("environment" + python),
+      library("conda" + python),
       library("here/.venv" + python),
   };
   library("usr/local/cuda-13.0/lib64", "libnvrtc-builtins.so.13.0");  // no compiler
   places.packages = {root + "/nowhere", root + "/interpreter"};
-  variables = {
-      {"CUDA_HOME", root + "/home"}, {"CUDA_PATH", root + "/path"}, {"VIRTUAL_ENV", root + "/environment"}};
+  variables = {{"CUDA_HOME", root + "/home"},
+               {"CUDA_PATH", root + "/path"},
+               {"HEDDLE_PYTHON", root + "/chosen/bin/python"},
+               {"VIRTUAL_ENV", root + "/environment"},
+               {"CONDA_PREFIX", root + "/conda"}};
   EXPECT_EQ(nvrtc_candidates(places), expected);
 }
 
@@ -76,7 +81,8 @@ TEST_F(NvrtcSearch, SaysWhereItLooked) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
     const std::string text = error.what();
-    for (const std::string& part : {broken, root + "/missing/libnvrtc.so.13", std::string("HEDDLE_NVRTC")})
+    for (const std::string& part : {broken, root + "/missing/libnvrtc.so.13", std::string("HEDDLE_NVRTC"),
+                                    std::string("pip install nvidia-cuda-nvrtc")})
       EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
   }
 }
