@@ -1,13 +1,17 @@
 # Targets only call tools. scripts/setup installs missing tools; if none is missing, it needs no network.
 JOBS ?= $(shell nproc)
+PREFIX ?= $(HOME)/.local
+BUILD = cmake/progress cmake --build --preset release --parallel $(JOBS)
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
-.PHONY: help demo test python python-test parity bundle gpu-tests gate format lint check-format check-tree check-device check-trace tidy
+.PHONY: help demo test install uninstall wheel python python-test parity bundle gpu-tests gate format lint check-format check-tree check-device check-trace tidy
 .PHONY: configure program clean
 
 help:
 	@echo "make demo     build, then tell a story with the shipped model"
 	@echo "make test     build, then run all tests"
+	@echo "make install  the program, its manual pages and completion into PREFIX (default: ~/.local); make uninstall"
+	@echo "make wheel    dist/heddle_tiles-*.whl: the Python package, for other machines, too"
 	@echo "make python-test  build the module of the Python package (makes .venv), then run its tests"
 	@echo "make parity   compare live with transformers and tokenizers (makes .venv)"
 	@echo "make bundle   dist/heddle-bundle: runs on a Linux with only a C library"
@@ -22,16 +26,30 @@ configure:
 	cmake --preset release $(CMAKE_ARGS)
 
 program: configure
-	cmake --build --preset release --parallel $(JOBS) --target heddle
+	$(BUILD) --target heddle
 
 demo: program
 	build/release/heddle generate models/storyteller --prompt "Once upon a time" --echo --max-tokens 600
 
+install: program
+	cmake --install build/release --component program --prefix $(PREFIX)
+	@case ":$$PATH:" in *:$(PREFIX)/bin:*) ;; *) echo "heddle is in $(PREFIX)/bin, which is not in PATH" ;; esac
+
+# CMake writes down what it has installed. Folders stay: others may use them.
+uninstall:
+	@test -e build/release/install_manifest_program.txt || { echo "make uninstall: nothing was installed from here" >&2; exit 1; }
+	xargs -d '\n' rm -fv < build/release/install_manifest_program.txt
+	rm build/release/install_manifest_program.txt
+
+wheel: program
+	scripts/setup python
+	scripts/wheel
+
 # The module of Python comes last: .ci/run makes .venv while the rest is built.
 test: configure
-	cmake --build --preset release --parallel $(JOBS)
+	$(BUILD)
 	$(MAKE) --no-print-directory python
-	cmake --build --preset release --parallel $(JOBS)
+	$(BUILD)
 	ctest --preset release --no-tests=error --parallel $(JOBS)
 
 # The module of the Python package lies in build/release/python, beside links to the other files of the package.
@@ -40,12 +58,12 @@ python: configure
 	cmake --preset release -DHEDDLE_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python $(CMAKE_ARGS)
 
 python-test: python
-	cmake --build --preset release --parallel $(JOBS) --target _heddle
+	$(BUILD) --target _heddle
 	ctest --preset release --no-tests=error -R '^python$$'
 
 parity: program
 	scripts/setup python
-	cmake --build --preset release --parallel $(JOBS) --target test_text layout_values
+	$(BUILD) --target test_text layout_values
 	scripts/parity $(PARITY)
 
 bundle: program
@@ -56,14 +74,14 @@ bundle: program
 # The bundle with the tests that need a GPU, for a machine that has one. scripts/gpu_tests.py runs them on
 # that machine.
 gpu-tests: program
-	cmake --build --preset release --parallel $(JOBS) --target gpu_tests
+	$(BUILD) --target gpu_tests
 	rm -rf dist/heddle-bundle
 	cmake --install build/release --component bundle --prefix dist/heddle-bundle
 	cmake --install build/release --strip --component gpu_tests --prefix dist/heddle-bundle
 
 # Timings, which are not part of `make test`. bench/run.py writes the baseline of a kind of machine.
 gate: configure
-	cmake --build --preset release --parallel $(JOBS) --target bench_programs bench_tune_store
+	$(BUILD) --target bench_programs bench_tune_store
 	python3 bench/gate.py
 
 format:

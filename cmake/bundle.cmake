@@ -5,13 +5,13 @@ set_target_properties(heddle PROPERTIES INSTALL_RPATH "$ORIGIN/lib" BUILD_WITH_I
 # With the older tag the path also applies to the libraries' own libraries.
 target_link_options(heddle PRIVATE -Wl,--disable-new-dtags)
 
-install(TARGETS heddle RUNTIME DESTINATION . COMPONENT bundle)
-install(FILES LICENSE DESTINATION . COMPONENT bundle)
-install(DIRECTORY models/storyteller DESTINATION models COMPONENT bundle)
+install(TARGETS heddle RUNTIME DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
+install(FILES LICENSE DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY models/storyteller DESTINATION models COMPONENT bundle EXCLUDE_FROM_ALL)
 # Files that a device compiler reads: tile bodies and the headers that they include.
-install(DIRECTORY heddle DESTINATION include COMPONENT bundle FILES_MATCHING REGEX "\\.(h|cuh)$")
+install(DIRECTORY heddle DESTINATION include COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING REGEX "\\.(h|cuh)$")
 
-install(CODE "set(program \"$<TARGET_FILE:heddle>\")" COMPONENT bundle)
+install(CODE "set(program \"$<TARGET_FILE:heddle>\")" COMPONENT bundle EXCLUDE_FROM_ALL)
 install(CODE [[
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${program}
        RESOLVED_DEPENDENCIES_VAR libraries UNRESOLVED_DEPENDENCIES_VAR missing
@@ -30,4 +30,4 @@ install(CODE [[
            RENAME ${package})
     endif()
   endforeach()
-]] COMPONENT bundle)
+]] COMPONENT bundle EXCLUDE_FROM_ALL)
