@@ -106,6 +106,7 @@ check-tree:
 	python3 tools/check_clones.py
 	python3 tools/check_cycles.py
 	python3 tools/check_prose.py
+	python3 tools/check_figures.py
 	python3 tools/check_fields.py
 
 check-device: program

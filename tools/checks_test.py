@@ -9,6 +9,7 @@ import changed_sources
 import check_clones
 import check_cycles
 import check_fields
+import check_figures
 import check_layers
 import check_prose
 import check_sizes
@@ -51,7 +52,15 @@ class CheckTest(unittest.TestCase):
             return "\n".join(check.violations(root)[0])
 
     def test_accepts_the_good_tree(self):
-        for check in (check_layers, check_sizes, check_clones, check_cycles, check_fields, check_prose):
+        for check in (
+            check_layers,
+            check_sizes,
+            check_clones,
+            check_cycles,
+            check_fields,
+            check_figures,
+            check_prose,
+        ):
             with self.subTest(check.__name__):
                 self.assertEqual(self.found(check), "")
 
@@ -235,6 +244,37 @@ struct Size {
         path = "/".join(("", "home", "ada", "x.py"))
         self.assertIn("path of one machine", self.found(check_prose, **{"tools/a.py": f"open({path!r})\n"}))
         self.assertIn("Unreleased", self.found(check_prose, **{"CHANGELOG.md": "## 1.0\n"}))
+
+    def test_figures(self):
+        result = '{"rows": [{"work": "a", "value": 35.165, "ceiling": 34.2, "peers": {"torch": 114.1}}]}'
+
+        def found(figure, heading="## Measured"):
+            page = f"# x\n\n{heading}\n\n| what | ms |\n|---|---|\n| decode at 5 ms | {figure} |\n"
+            tree = {"README.md": page.replace("decode at 5 ms", "decode"), "bench/results/b.json": result}
+            return self.found(check_figures, **tree)
+
+        link = '(bench/results/b.json "a{}")'
+        for shown, field in (
+            ("35", ""),
+            ("35.17 ms", ""),
+            ("34", " | ceiling"),
+            ("114", " | peer"),
+            ("0.0352", " | value / 1000"),
+        ):
+            self.assertEqual(found(f"[{shown}]{link.format(field)}"), "")
+        for figure, message in (
+            (f"[36]{link.format('')}", "the file says 35.165"),
+            (f"[35.2]{link.format(' | peer')}", "the file says 114.1"),
+            ('[35](bench/results/b.json "b")', "has 0 rows 'b'"),
+            ('[35](bench/results/c.json "a")', "there is no bench/results/c.json"),
+            (f"[1]{link.format(' | ratio')}", "cannot be compared"),
+            (f"[1]{link.format(' | speed')}", "cannot be compared with speed"),
+            (f"[1]{link.format(' | 1 + value')}", "'1 + value' is no field"),
+            ("35", "'35' is no link to a result"),
+            ("35 ms", "'35 ms' is no link to a result"),
+        ):
+            self.assertIn(message, found(figure))
+        self.assertEqual(found("35 ms", "## Elsewhere"), "")
 
     def test_plain_comments(self):
         seeded = {

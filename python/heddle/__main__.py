@@ -15,8 +15,8 @@ def program():
         if path.is_file() and os.access(path, os.X_OK):
             return path
     raise FileNotFoundError(
-        f"heddle: this package has no program; looked for {', '.join(map(str, PLACES))}; `pip install .` takes "
-        "it along where libcli11-dev, libedit-dev and libspdlog-dev are installed"
+        f"heddle: this package has no program; looked for {', '.join(map(str, PLACES))}; "
+        "`pip install .` takes it along where libcli11-dev, libedit-dev and libspdlog-dev are installed"
     )
 
 

@@ -61,7 +61,7 @@ def requirements(text):
 
 def test_no_text_takes_another_package_for_this_one():
     # The name `heddle` on the index belongs to others.
-    assert NAME != heddle.__name__
+    assert heddle.__name__ != NAME
     for path, text in texts():
         for wanted in requirements(text):
             name = re.split(r"[\[<>=!~]", wanted)[0].strip(",.):").lower()
