@@ -113,16 +113,16 @@ OPS = {
         "x:e codes:f8 scales:f32 transposed:f8 transposed_scales:f32",
         "i:code=0",
     ),
-    "rope": Op(
+    "rope_rows": Op(
         "rope",
-        "Rope",
+        "RopeRows",
         "turns",
         "x:e table:f32 y:e",
         "i:head_dim=128 i:rotary_dim=128 i:heads=0 i:interleaved=0",
     ),
-    "rope_backward": Op(
+    "rope_rows_backward": Op(
         "rope",
-        "RopeBackward",
+        "RopeRowsBackward",
         "turns",
         "dy:e table:f32 dx:e",
         "i:head_dim=128 i:rotary_dim=128 i:heads=0 i:interleaved=0",

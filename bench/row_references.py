@@ -6,13 +6,13 @@ HEAD = 128  # columns of a head that turns, in halves
 def turned(op, v):
     import torch
 
-    x, sign = (v["x"], 1) if op == "rope" else (v["dy"], -1)
+    x, sign = (v["x"], 1) if op == "rope_rows" else (v["dy"], -1)
     heads = x.shape[1] // HEAD
     first, second = x[:, : heads * HEAD].unflatten(1, (heads, 2, HEAD // 2)).unbind(2)
     cosine, sine = v["table"][:, None, 0::2], v["table"][:, None, 1::2] * sign
     turned = torch.stack((first * cosine - second * sine, second * cosine + first * sine), 2).flatten(1)
     made = torch.cat((turned.to(x.dtype), x[:, heads * HEAD :]), 1)
-    return {"y" if op == "rope" else "dx": made}
+    return {"y" if op == "rope_rows" else "dx": made}
 
 
 def quantized(op, v):
@@ -95,7 +95,7 @@ def reference(op, v):
             lambda x, w, b: f.layer_norm(x, shape, w, b, 1e-5), v["dy"], v["x"], v["weight"], v["weight"] * 0
         )
         return {"dx": dx, "dweight_parts": dw, "dbias_parts": db}
-    if op in ("rope", "rope_backward"):
+    if op in ("rope_rows", "rope_rows_backward"):
         return turned(op, v)
     if op.startswith("quantize"):
         return quantized(op, v)

@@ -106,7 +106,7 @@ def test_sums_come_in_the_dtype_of_the_parameter():
 def test_an_input_without_a_gradient_is_named():
     x, table = torch.randn(2, 8), torch.randn(2, 4, requires_grad=True)
     with pytest.raises(heddle.InvalidArgument, match="table requires a gradient"):
-        heddle.ops.rope(x, table, head_dim=4, rotary_dim=4, heads=2)
+        heddle.ops.rope_rows(x, table, head_dim=4, rotary_dim=4, heads=2)
 
 
 def test_whole_numbers_have_none():

@@ -112,7 +112,7 @@ def test_fakes_have_the_shapes_and_dtypes_that_calls_have(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["rms_norm", "layer_norm", "gated_activation", "matmul", "rope", "argmax", "softmax"]
+    "name", ["rms_norm", "layer_norm", "gated_activation", "matmul", "rope", "rope_rows", "argmax", "softmax"]
 )
 def test_opcheck(name):
     cases = [each for each in small_cases(name) if "float32" in str(each[1]["tensors"])]

@@ -19,7 +19,7 @@
 #include "heddle/ops/reduce/reduce_dim.h"
 #include "heddle/ops/reduce/reduce_dim_backward.h"
 #include "heddle/ops/rms_norm/rms_norm_backward.h"
-#include "heddle/ops/rope/rope.h"
+#include "heddle/ops/rope/rope_rows.h"
 #include "heddle/ops/softmax/softmax.h"
 #include "heddle/ops/softmax/softmax_backward.h"
 #include "heddle/ops/transpose/transpose.h"
@@ -83,9 +83,9 @@ TEST(RowKernel, SaysWhatDoesNotFit) {
   const Transpose rounding{.x = dense(DType::kF32, {8, 8}), .y = dense(DType::kBf16, {8, 8})};
   EXPECT_EQ(plan_of("transpose", inferred("transpose", rounding)).why_not,
             "x is f32 and y bf16; must be of one dtype");
-  Rope rope{.x = dense(DType::kBf16, {2, 80}), .table = dense(DType::kF32, {2, 24})};
+  RopeRows rope{.x = dense(DType::kBf16, {2, 80}), .table = dense(DType::kF32, {2, 24})};
   rope.head_dim = 40, rope.rotary_dim = 24, rope.heads = 2, rope.interleaved = 0;
-  EXPECT_EQ(plan_of("rope", inferred("rope", rope)).why_not,
+  EXPECT_EQ(plan_of("rope_rows", inferred("rope_rows", rope)).why_not,
             "heads of 40 elements, of which 24 turn, are not cut into multiples of 8 and 16");
   EXPECT_NE(plan_of("softmax", softmax(3, 64), {.arch = 75}).why_not, "");
 }

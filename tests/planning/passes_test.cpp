@@ -30,7 +30,7 @@ std::vector<std::string> layer(const std::string& model, i32 rows, const PassOpt
 using Chains = std::vector<std::string>;
 
 TEST(Passes, ALlamaLayerIsFiveCalls) {
-  const Chains expected = {"rms_norm+linear+rope+kv_append", "attention", "attention_merge+linear+add",
+  const Chains expected = {"rms_norm+linear+rope_rows+kv_append", "attention", "attention_merge+linear+add",
                            "rms_norm+linear+gated_activation", "linear+add"};
   EXPECT_EQ(layer("llama2-tiny", 1, {}), expected);
 }
@@ -43,8 +43,8 @@ TEST(Passes, AGpt2LayerIsFiveCalls) {
 
 // A norm whose result several ops read, or a product by heads, remains a separate call.
 TEST(Passes, ADeepseekLayerIsElevenCalls) {
-  const Chains expected = {"rms_norm+linear+bias+rope+kv_append",
-                           "rms_norm+linear+rope",
+  const Chains expected = {"rms_norm+linear+bias+rope_rows+kv_append",
+                           "rms_norm+linear+rope_rows",
                            "rms_norm",
                            "kv_append",
                            "head_linear",
@@ -79,7 +79,7 @@ TEST(Passes, ACallThatReadsAValueTwiceIsNotAbsorbed) {
 
 // Both the router and the experts read the norm.
 TEST(Passes, AMixtureOfExpertsIsSevenCalls) {
-  const Chains expected = {"rms_norm+linear+rope+kv_append",
+  const Chains expected = {"rms_norm+linear+rope_rows+kv_append",
                            "attention",
                            "attention_merge+linear+add",
                            "rms_norm",
@@ -130,8 +130,8 @@ TEST(Passes, ChainsAroundAHeadLinearAreRefused) {
 
 // Their attention has one part, so there is nothing to merge.
 TEST(Passes, ManyRowsMakeTheirNormsOnce) {
-  const Chains expected = {"rms_norm", "linear+rope+kv_append",   "attention", "linear+add",
-                           "rms_norm", "linear+gated_activation", "linear+add"};
+  const Chains expected = {"rms_norm", "linear+rope_rows+kv_append", "attention", "linear+add",
+                           "rms_norm", "linear+gated_activation",    "linear+add"};
   EXPECT_EQ(layer("llama2-tiny", 64, {}), expected);
 }
 

@@ -28,7 +28,7 @@
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "heddle/ops/rope/position_gain.h"
-#include "heddle/ops/rope/rope.h"
+#include "heddle/ops/rope/rope_rows.h"
 #include "heddle/ops/rope/rope_table.h"
 #include "heddle/ops/sample/sample.h"
 #include "heddle/ops/sample/sample_parts.h"
@@ -341,14 +341,14 @@ Tensor Builder::rotary(const std::string& name, const Rotary& rotary, const Rota
 
 Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim) {
   return made_.graph
-      .call("rope", path(name),
-            Rope{.x = x,
-                 .table = table,
-                 .y = like(x, x.last()),
-                 .head_dim = heads.dim,
-                 .rotary_dim = rotary_dim,
-                 .heads = heads.query + heads.kv,
-                 .interleaved = 1})
+      .call("rope_rows", path(name),
+            RopeRows{.x = x,
+                     .table = table,
+                     .y = like(x, x.last()),
+                     .head_dim = heads.dim,
+                     .rotary_dim = rotary_dim,
+                     .heads = heads.query + heads.kv,
+                     .interleaved = 1})
       .y;
 }
 

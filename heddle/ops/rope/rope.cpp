@@ -1,7 +1,6 @@
 #include "heddle/ops/rope/rope.h"
 
-#include "heddle/ir/rules.h"
-#include "heddle/ops/rope/turned_rows.h"
+#include "heddle/ops/rope/turned_heads.h"
 
 namespace heddle::rope {
 
@@ -11,63 +10,46 @@ namespace {
 
 void infer(std::byte* args) {
   auto& a = as<Rope>(args);
-  require_rank("rope", "x", a.x, 2);
-  require_float("rope", "x", a.x);
-  require(a.rotary_dim > 0 && a.rotary_dim % 2 == 0 && a.rotary_dim <= a.head_dim,
-          "[rope] rotary_dim = {}, head_dim = {}; rotary_dim must be even, positive and at most head_dim",
-          a.rotary_dim, a.head_dim);
-  require(a.heads > 0 && i64(a.heads) * a.head_dim <= a.x.last(),
-          "[rope] heads = {} of {} elements, x is {}; heads must be positive and lie in x", a.heads,
-          a.head_dim, shape_text(a.x));
-  require_shape("rope", "table", a.table, {a.x.size[0], a.rotary_dim});
-  require_dtype("rope", "table", a.table, DType::kF32);
-  set_output("rope", "y", a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
+  infer_turned_heads("rope", "q", a.q, a.cos, a.sin);
+  set_output("rope", "y", a.y, a.q.dtype, {a.q.size[0], a.q.size[1], a.q.size[2], a.q.size[3]});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
+  return turned_heads_axes(as<Rope>(args).q, target);
+}
+
+void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<Rope>(args);
-  return matrix_axes(a.x.size[0], a.x.last(), a.head_dim);
+  turned_heads_regions(a.q, a.cos, a.sin, a.y, t, out);
+}
+
+double flops(const std::byte* args, const TileCoord& t) {
+  return turned_heads_flops(as<Rope>(args).q, t);
 }
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Rope>(args);
-  auto x = values.read(a.x), table = values.read(a.table), y = x;
-  const i32 step = a.interleaved ? 1 : a.rotary_dim / 2;
-  for (i32 m = 0; m < a.x.size[0]; ++m)
-    for (i32 head = 0; head < a.heads; ++head)
-      for (i32 i = 0; i < a.rotary_dim / 2; ++i) {
-        const size_t first =
-            size_t(m) * size_t(a.x.last()) + size_t(head * a.head_dim + (a.interleaved ? 2 * i : i));
-        const size_t second = first + size_t(step), pair = size_t(m * a.rotary_dim + 2 * i);
-        y[first] = x[first] * table[pair] - x[second] * table[pair + 1];
-        y[second] = x[second] * table[pair] + x[first] * table[pair + 1];
-      }
+  const auto x = values.read(a.q), cos = values.read(a.cos), sin = values.read(a.sin);
+  auto y = x;
+  each_turned_pair(a.q, a.cos, a.interleaved, [&](size_t first, size_t second, size_t angle, size_t other) {
+    y[first] = x[first] * cos[angle] - x[second] * sin[angle];
+    y[second] = x[second] * cos[other] + x[first] * sin[other];
+  });
   values.write(a.y, y);
-}
-
-// A fragment may begin in the middle of a head: only neighbours are certain to lie in one.
-bool can_fuse(const std::byte* args) {
-  const auto& a = as<Rope>(args);
-  return a.interleaved != 0 && a.head_dim % 2 == 0;
-}
-
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<Rope>(args);
-  return turned_rows(a, a.x, a.y);
 }
 
 }  // namespace
 
 const OpSpec& op() {
   static const OpSpec spec = [] {
-    OpSpec op = op_of<Rope>("rope", "y = x with the pairs of its leading heads turned by their position");
+    OpSpec op = op_of<Rope>("rope", "y = heads q with their pairs of elements turned by cos and sin");
     op.infer = infer;
     op.axes = axes;
-    op.flops = elementwise_flops<3>;
+    op.regions = regions;
+    op.flops = flops;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
-    op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true, .can_fuse = can_fuse};
+    op.traits = {.input = "q", .output = "y", .in_place = true};
     op.gradient = {{"rope_backward"}};
     return op;
   }();

@@ -1,6 +1,7 @@
-// Rotary positions (Su et al., 2021): pairs of a head's first `rotary_dim` elements turn by the angles of the
-// row. Partners are elements 2i and 2i + 1 (interleaved), or i and i + rotary_dim / 2 (half-split). Columns
-// past the rotated heads and elements past rotary_dim are passed through.
+// Rotary positions (Su et al., 2021) as Hugging Face has them: heads turn by the cosines and sines of their positions, which
+// are given for each element of a head. Of elements a and b that turn together,
+//   a' = a cos[a] - b sin[a],  b' = b cos[b] + a sin[b].
+// These are i and i + R / 2 (half-split), or 2i and 2i + 1 (interleaved). Elements past R are passed through.
 #pragma once
 
 #include "heddle/ir/tensor.h"
@@ -8,22 +9,18 @@
 namespace heddle {
 
 struct Rope {
-  Tensor x;      // [M, N]
-  Tensor table;  // f32 [M, R]: (cos, sin) of each pair
-  Tensor y;      // [M, N]
-  i32 head_dim = 0;
-  i32 rotary_dim = 0;  // R
-  i32 heads = 0;       // leading heads of a row that turn
-  i32 interleaved = 1;
+  Tensor q;                  // [B, H, S, D]: queries or keys, with any strides
+  Tensor cos;                // [C, S, R], where C is 1 or B
+  Tensor sin;                // [C, S, R]
+  Tensor y;                  // [B, H, S, D]
+  bool interleaved = false;  // elements 2i and 2i + 1 turn together, and not i and i + R / 2
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, N");
-    v.read("table", s.table, "M, R", "f32");
-    v.write("y", s.y, "M, N");
-    v.attribute("head_dim", s.head_dim);
-    v.attribute("rotary_dim", s.rotary_dim);
-    v.attribute("heads", s.heads);
+    v.read("q", s.q, "B, H, S, D");
+    v.read("cos", s.cos, "C, S, R");
+    v.read("sin", s.sin, "C, S, R");
+    v.write("y", s.y, "B, H, S, D");
     v.attribute("interleaved", s.interleaved);
   }
 };

@@ -1,7 +1,6 @@
 #include "heddle/ops/rope/rope_backward.h"
 
-#include "heddle/ir/rules.h"
-#include "heddle/ops/rope/turned_rows.h"
+#include "heddle/ops/rope/turned_heads.h"
 
 namespace heddle::rope_backward {
 
@@ -11,44 +10,33 @@ namespace {
 
 void infer(std::byte* args) {
   auto& a = as<RopeBackward>(args);
-  require_rank("rope_backward", "dy", a.dy, 2);
-  require_float("rope_backward", "dy", a.dy);
-  require(a.rotary_dim > 0 && a.rotary_dim % 2 == 0 && a.rotary_dim <= a.head_dim,
-          "[rope_backward] rotary_dim = {}, head_dim = {}; rotary_dim must be even, positive and at most "
-          "head_dim",
-          a.rotary_dim, a.head_dim);
-  require(a.heads > 0 && i64(a.heads) * a.head_dim <= a.dy.last(),
-          "[rope_backward] heads = {} of {} elements, dy is {}; heads must be positive and lie in dy",
-          a.heads, a.head_dim, shape_text(a.dy));
-  require_shape("rope_backward", "table", a.table, {a.dy.size[0], a.rotary_dim});
-  require_dtype("rope_backward", "table", a.table, DType::kF32);
-  set_output("rope_backward", "dx", a.dx, a.dy.dtype, {a.dy.size[0], a.dy.last()});
+  infer_turned_heads("rope_backward", "dy", a.dy, a.cos, a.sin);
+  const i32* const size = a.dy.size;
+  set_output("rope_backward", "dq", a.dq, a.dy.dtype, {size[0], size[1], size[2], size[3]});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
+  return turned_heads_axes(as<RopeBackward>(args).dy, target);
+}
+
+void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<RopeBackward>(args);
-  return matrix_axes(a.dy.size[0], a.dy.last(), a.head_dim);
+  turned_heads_regions(a.dy, a.cos, a.sin, a.dq, t, out);
+}
+
+double flops(const std::byte* args, const TileCoord& t) {
+  return turned_heads_flops(as<RopeBackward>(args).dy, t);
 }
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<RopeBackward>(args);
-  const auto dy = values.read(a.dy), table = values.read(a.table);
-  auto dx = dy;
-  const i32 pairs = a.rotary_dim / 2, next = a.interleaved ? 2 : 1, partner = a.interleaved ? 1 : pairs;
-  for (i32 m = 0; m < a.dy.size[0]; ++m)
-    for (i32 head = 0; head < a.heads; ++head)
-      for (i32 i = 0; i < pairs; ++i) {
-        const size_t first = size_t(m) * size_t(a.dy.last()) + size_t(head * a.head_dim + next * i);
-        const size_t second = first + size_t(partner), angle = size_t(m * a.rotary_dim + 2 * i);
-        dx[first] = dy[first] * table[angle] + dy[second] * table[angle + 1];
-        dx[second] = dy[second] * table[angle] - dy[first] * table[angle + 1];
-      }
-  values.write(a.dx, dx);
-}
-
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<RopeBackward>(args);
-  return turned_rows(a, a.dy, a.dx);
+  const auto dy = values.read(a.dy), cos = values.read(a.cos), sin = values.read(a.sin);
+  auto dq = dy;
+  each_turned_pair(a.dy, a.cos, a.interleaved, [&](size_t first, size_t second, size_t angle, size_t other) {
+    dq[first] = dy[first] * cos[angle] + dy[second] * sin[other];
+    dq[second] = dy[second] * cos[other] - dy[first] * sin[angle];
+  });
+  values.write(a.dq, dq);
 }
 
 }  // namespace
@@ -56,14 +44,14 @@ RowWork row_work(const std::byte* args) {
 const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op =
-        op_of<RopeBackward>("rope_backward", "dx = dy with the pairs of its leading heads turned back");
+        op_of<RopeBackward>("rope_backward", "dq = dy with its pairs of elements turned back by cos and sin");
     op.infer = infer;
     op.axes = axes;
-    op.flops = elementwise_flops<3>;
+    op.regions = regions;
+    op.flops = flops;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
-    op.traits = {.input = "dy", .output = "dx", .in_place = true};
+    op.traits = {.input = "dy", .output = "dq", .in_place = true};
     return op;
   }();
   return spec;

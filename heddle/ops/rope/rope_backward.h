@@ -1,4 +1,5 @@
-// The gradient of rope: the rotation the other way. Columns that rope passes through are passed through.
+// The gradient of rope: dq is dy turned back.
+//   da = dy[a] cos[a] + dy[b] sin[b],  db = dy[b] cos[b] - dy[a] sin[a]
 #pragma once
 
 #include "heddle/ir/tensor.h"
@@ -6,22 +7,18 @@
 namespace heddle {
 
 struct RopeBackward {
-  Tensor dy;     // [M, N]
-  Tensor table;  // f32 [M, R]: (cos, sin) of each pair
-  Tensor dx;     // [M, N]
-  i32 head_dim = 0;
-  i32 rotary_dim = 0;  // R
-  i32 heads = 0;       // leading heads of a row that turn
-  i32 interleaved = 1;
+  Tensor dy;                 // [B, H, S, D]
+  Tensor cos;                // [C, S, R], where C is 1 or B
+  Tensor sin;                // [C, S, R]
+  Tensor dq;                 // [B, H, S, D]
+  bool interleaved = false;  // elements 2i and 2i + 1 turn together, and not i and i + R / 2
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("dy", s.dy, "M, N");
-    v.read("table", s.table, "M, R", "f32");
-    v.write("dx", s.dx, "M, N");
-    v.attribute("head_dim", s.head_dim);
-    v.attribute("rotary_dim", s.rotary_dim);
-    v.attribute("heads", s.heads);
+    v.read("dy", s.dy, "B, H, S, D");
+    v.read("cos", s.cos, "C, S, R");
+    v.read("sin", s.sin, "C, S, R");
+    v.write("dq", s.dq, "B, H, S, D");
     v.attribute("interleaved", s.interleaved);
   }
 };

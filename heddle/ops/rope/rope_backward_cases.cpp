@@ -5,17 +5,18 @@ namespace heddle::rope_backward {
 
 std::vector<Case> cases() {
   std::vector<Case> cases;
-  // {head_dim, rotary_dim, rotated heads, all columns}: whole heads, a part of each, and further columns after the heads.
-  for (auto [head_dim, rotary_dim, heads, columns] :
-       {std::array{2, 2, 1, 2}, {64, 64, 3, 256}, {24, 10, 2, 100}, {80, 32, 4, 320}})
+  // {batch, heads, positions, elements of a head, those that turn}
+  for (auto [batch, heads, positions, dim, turned] :
+       {std::array{2, 3, 5, 8, 8}, {1, 1, 1, 2, 2}, {3, 2, 19, 24, 10}, {2, 5, 3, 80, 64}})
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
-      for (i32 interleaved : {0, 1})
-        for (i32 rows : {1, 19}) {
-          RopeBackward args{.dy = input(type, {rows, columns}),
-                            .table = input(DType::kF32, {rows, rotary_dim})};
-          args.head_dim = head_dim, args.rotary_dim = rotary_dim, args.heads = heads;
-          args.interleaved = interleaved;
-          cases.push_back(make_case(args, unit_bound(type, 2)));
+      for (const bool interleaved : {false, true})
+        for (i32 angles : {batch, 1}) {
+          const DType angle_type = angles == 1 ? DType::kF32 : type;
+          RopeBackward args{.dy = input(type, {batch, heads, positions, dim}),
+                            .cos = input(angle_type, {angles, positions, turned}),
+                            .sin = input(angle_type, {angles, positions, turned}),
+                            .interleaved = interleaved};
+          cases.push_back(make_case(args, rounding_bound(type, 2)));
         }
   return cases;
 }

@@ -154,7 +154,7 @@ def rope(peers, device, rows, columns):
     moved = Amount(bytes=2 * rows * columns * size_of(device) + rows * HEAD * 4)  # the table is f32
     return Work(
         name=f"rope {rows} x {columns}",
-        ours=lambda x, t: ops.rope(
+        ours=lambda x, t: ops.rope_rows(
             x, t, head_dim=HEAD, rotary_dim=HEAD, heads=x.shape[1] // HEAD, interleaved=0
         ),
         exact=turned,

@@ -1,5 +1,5 @@
 // Rotations of rows, eight elements at a time.
-namespace rope {
+namespace rope_rows {
 
 #include "heddle/ops/rope/turn_rows.cuh"
 
@@ -12,10 +12,10 @@ template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
 
-  static void run(const Rope& a, const TensorMap*, u8*) {
+  static void run(const RopeRows& a, const TensorMap*, u8*) {
     turn_rows<Config, Config::types().x.dtype, Config::types().y.dtype>(
         a, a.x, a.y, 1.0f, i32(blockIdx.x * Config::kWords * kThreads + threadIdx.x));
   }
 };
 
-}  // namespace rope
+}  // namespace rope_rows

@@ -1,5 +1,5 @@
 // Rotations of rows, eight elements at a time, the other way.
-namespace rope_backward {
+namespace rope_rows_backward {
 
 #include "heddle/ops/rope/turn_rows.cuh"
 
@@ -12,10 +12,10 @@ template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
 
-  static void run(const RopeBackward& a, const TensorMap*, u8*) {
+  static void run(const RopeRowsBackward& a, const TensorMap*, u8*) {
     turn_rows<Config, Config::types().dy.dtype, Config::types().dx.dtype>(
         a, a.dy, a.dx, -1.0f, i32(blockIdx.x * Config::kWords * kThreads + threadIdx.x));
   }
 };
 
-}  // namespace rope_backward
+}  // namespace rope_rows_backward
