@@ -7,10 +7,10 @@
 namespace heddle {
 
 struct ClampedGate {
-  Tensor x;  // [M, 2N]
-  Tensor y;  // [M, N]
-  float alpha = 1.702f;
-  float limit = 7;  // positive
+  Tensor x;              // [M, 2N]
+  Tensor y;              // [M, N]
+  float alpha = 1.702f;  // slope of the sigmoid
+  float limit = 7;       // positive
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

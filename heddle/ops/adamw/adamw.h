@@ -10,20 +10,20 @@
 namespace heddle {
 
 struct Adamw {
-  Tensor param;      // [M, N]
-  Tensor grad;       // [M, N]
-  Tensor m;          // [M, N]: the mean of gradients, usually f32
-  Tensor v;          // [M, N]: the mean of their squares
-  Tensor new_param;  // [M, N]
-  Tensor new_m;      // [M, N]
-  Tensor new_v;      // [M, N]
-  float lr = 1e-3f;
-  float beta1 = 0.9f;
-  float beta2 = 0.999f;
-  float eps = 1e-8f;
-  float weight_decay = 1e-2f;
-  float grad_scale = 1;
-  i32 step = 1;
+  Tensor param;                // [M, N]
+  Tensor grad;                 // [M, N]
+  Tensor m;                    // [M, N]: the mean of gradients, usually f32
+  Tensor v;                    // [M, N]: the mean of their squares
+  Tensor new_param;            // [M, N]
+  Tensor new_m;                // [M, N]
+  Tensor new_v;                // [M, N]
+  float lr = 1e-3f;            // learning rate
+  float beta1 = 0.9f;          // 0 to 1
+  float beta2 = 0.999f;        // 0 to 1
+  float eps = 1e-8f;           // at least 0
+  float weight_decay = 1e-2f;  // of the parameter itself, before lr
+  float grad_scale = 1;        // multiplies the gradient
+  i32 step = 1;                // counted from 1
 
   template <class Self, class V>
   static void visit(Self& s, V&& visitor) {

@@ -6,9 +6,10 @@
 namespace heddle {
 
 struct Clamp {
-  Tensor x;  // [M, N]
-  Tensor y;  // [M, N]
-  float low = -1, high = 1;
+  Tensor x;        // [M, N]
+  Tensor y;        // [M, N]
+  float low = -1;  // at most high
+  float high = 1;  // at least low
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -9,16 +9,16 @@
 namespace heddle {
 
 struct CrossEntropyBackward {
-  Tensor logits;   // [M, V]
-  Tensor target;   // i32 or i64 [M]
-  Tensor lse;      // f32 [M]
-  Tensor dloss;    // f32 [M]
-  Tensor dlse;     // f32 [M] or absent
-  Tensor dlogits;  // [M, V]
-  i32 ignore_index = -100;
-  float label_smoothing = 0;
-  float softcap = 0;
-  float z_loss = 0;
+  Tensor logits;              // [M, V]
+  Tensor target;              // i32 or i64 [M]
+  Tensor lse;                 // f32 [M]
+  Tensor dloss;               // f32 [M]
+  Tensor dlse;                // f32 [M] or absent
+  Tensor dlogits;             // [M, V]
+  i32 ignore_index = -100;    // a target that counts for nothing
+  float label_smoothing = 0;  // 0 to 1: the part of the loss that all columns share
+  float softcap = 0;          // 0: none
+  float z_loss = 0;           // weight of lse^2; 0: none
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

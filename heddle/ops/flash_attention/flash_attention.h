@@ -20,22 +20,22 @@
 namespace heddle {
 
 struct FlashAttention {
-  Tensor q;              // [B, S, H, D]
-  Tensor k;              // [B, T, G, D]; H is a multiple of G
-  Tensor v;              // [B, T, G, E]
-  Tensor bias;           // optional [B or 1, H or 1, S, T]
-  Tensor sinks;          // optional [H]
-  Tensor alibi_slopes;   // optional f32 [H]
-  Tensor cu_seqlens_q;   // optional i32 [N + 1]
-  Tensor cu_seqlens_k;   // i32 [N + 1]; with cu_seqlens_q
-  Tensor y_in;           // optional [B, S, H, E], of any float
-  Tensor lse_in;         // f32 [B, H, S]; with y_in
-  Tensor kv_num_blocks;  // optional i32 [B or 1, H or 1, Q]
-  Tensor kv_indices;     // i32 [B or 1, H or 1, Q, M]; with kv_num_blocks
-  Tensor y;              // [B, S, H, E]
-  Tensor lse;            // f32 [B, H, S]
-  float scale = 0;       // 0: 1 / sqrt(D)
-  bool causal = false;
+  Tensor q;               // [B, S, H, D]
+  Tensor k;               // [B, T, G, D]; H is a multiple of G
+  Tensor v;               // [B, T, G, E]
+  Tensor bias;            // optional [B or 1, H or 1, S, T]
+  Tensor sinks;           // optional [H]
+  Tensor alibi_slopes;    // optional f32 [H]
+  Tensor cu_seqlens_q;    // optional i32 [N + 1]
+  Tensor cu_seqlens_k;    // i32 [N + 1]; with cu_seqlens_q
+  Tensor y_in;            // optional [B, S, H, E], of any float
+  Tensor lse_in;          // f32 [B, H, S]; with y_in
+  Tensor kv_num_blocks;   // optional i32 [B or 1, H or 1, Q]
+  Tensor kv_indices;      // i32 [B or 1, H or 1, Q, M]; with kv_num_blocks
+  Tensor y;               // [B, S, H, E]
+  Tensor lse;             // f32 [B, H, S]
+  float scale = 0;        // 0: 1 / sqrt(D)
+  bool causal = false;    // a query sees no key after its own
   i32 window_left = -1;   // keys before its own that a query sees; -1: all
   i32 window_right = -1;  // keys after its own; -1: all
   float softcap = 0;      // 0: none

@@ -9,31 +9,31 @@
 namespace heddle {
 
 struct FlashAttentionBackward {
-  Tensor q;              // [B, S, H, D]
-  Tensor k;              // [B, T, G, D]
-  Tensor v;              // [B, T, G, E]
-  Tensor bias;           // optional [B or 1, H or 1, S, T]
-  Tensor alibi_slopes;   // optional f32 [H]
-  Tensor cu_seqlens_q;   // optional i32 [N + 1]
-  Tensor cu_seqlens_k;   // i32 [N + 1]; with cu_seqlens_q
-  Tensor kv_num_blocks;  // optional i32 [B or 1, H or 1, Q], with kv_indices
-  Tensor kv_indices;     // i32 [B or 1, H or 1, Q, M]
-  Tensor q_num_blocks;   // i32 [B or 1, H or 1, K], from flash_attention_query_blocks
-  Tensor q_indices;      // i32 [B or 1, H or 1, K, Q]
-  Tensor dy;             // [B, S, H, E]
-  Tensor lse;            // f32 [B, H, S]
-  Tensor delta;          // f32 [B, H, S]
-  Tensor dq;             // [B, S, H, D]
-  Tensor dk;             // [B, T, G, D]
-  Tensor dv;             // [B, T, G, E]
-  float scale = 0;       // this and what follows as in flash_attention
-  bool causal = false;
-  i32 window_left = -1;
-  i32 window_right = -1;
-  float softcap = 0;
-  i32 q_offset = 0;
-  i32 block_q = 128;
-  i32 block_k = 128;
+  Tensor q;               // [B, S, H, D]
+  Tensor k;               // [B, T, G, D]
+  Tensor v;               // [B, T, G, E]
+  Tensor bias;            // optional [B or 1, H or 1, S, T]
+  Tensor alibi_slopes;    // optional f32 [H]
+  Tensor cu_seqlens_q;    // optional i32 [N + 1]
+  Tensor cu_seqlens_k;    // i32 [N + 1]; with cu_seqlens_q
+  Tensor kv_num_blocks;   // optional i32 [B or 1, H or 1, Q], with kv_indices
+  Tensor kv_indices;      // i32 [B or 1, H or 1, Q, M]
+  Tensor q_num_blocks;    // i32 [B or 1, H or 1, K], from flash_attention_query_blocks
+  Tensor q_indices;       // i32 [B or 1, H or 1, K, Q]
+  Tensor dy;              // [B, S, H, E]
+  Tensor lse;             // f32 [B, H, S]
+  Tensor delta;           // f32 [B, H, S]
+  Tensor dq;              // [B, S, H, D]
+  Tensor dk;              // [B, T, G, D]
+  Tensor dv;              // [B, T, G, E]
+  float scale = 0;        // this and what follows as in flash_attention
+  bool causal = false;    // a query sees no key after its own
+  i32 window_left = -1;   // keys before its own that a query sees; -1: all
+  i32 window_right = -1;  // keys after its own; -1: all
+  float softcap = 0;      // 0: none
+  i32 q_offset = 0;       // queries stand this much later
+  i32 block_q = 128;      // queries of a block that has a list
+  i32 block_k = 128;      // keys of a block in a list
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

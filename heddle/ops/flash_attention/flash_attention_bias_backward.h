@@ -7,25 +7,25 @@
 namespace heddle {
 
 struct FlashAttentionBiasBackward {
-  Tensor q;              // [B, S, H, D]
-  Tensor k;              // [B, T, G, D]
-  Tensor v;              // [B, T, G, E]
-  Tensor bias;           // [B or 1, H or 1, S, T]
-  Tensor alibi_slopes;   // optional f32 [H]
-  Tensor kv_num_blocks;  // optional i32 [B or 1, H or 1, Q], with kv_indices
-  Tensor kv_indices;     // i32 [B or 1, H or 1, Q, M]
-  Tensor dy;             // [B, S, H, E]
-  Tensor lse;            // f32 [B, H, S]
-  Tensor delta;          // f32 [B, H, S]
-  Tensor dbias;          // as bias
-  float scale = 0;       // this and what follows as in flash_attention
-  bool causal = false;
-  i32 window_left = -1;
-  i32 window_right = -1;
-  float softcap = 0;
-  i32 q_offset = 0;
-  i32 block_q = 128;
-  i32 block_k = 128;
+  Tensor q;               // [B, S, H, D]
+  Tensor k;               // [B, T, G, D]
+  Tensor v;               // [B, T, G, E]
+  Tensor bias;            // [B or 1, H or 1, S, T]
+  Tensor alibi_slopes;    // optional f32 [H]
+  Tensor kv_num_blocks;   // optional i32 [B or 1, H or 1, Q], with kv_indices
+  Tensor kv_indices;      // i32 [B or 1, H or 1, Q, M]
+  Tensor dy;              // [B, S, H, E]
+  Tensor lse;             // f32 [B, H, S]
+  Tensor delta;           // f32 [B, H, S]
+  Tensor dbias;           // as bias
+  float scale = 0;        // this and what follows as in flash_attention
+  bool causal = false;    // a query sees no key after its own
+  i32 window_left = -1;   // keys before its own that a query sees; -1: all
+  i32 window_right = -1;  // keys after its own; -1: all
+  float softcap = 0;      // 0: none
+  i32 q_offset = 0;       // queries stand this much later
+  i32 block_q = 128;      // queries of a block that has a list
+  i32 block_k = 128;      // keys of a block in a list
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

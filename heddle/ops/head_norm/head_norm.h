@@ -8,13 +8,13 @@
 namespace heddle {
 
 struct HeadNorm {
-  Tensor x;       // [M, N]
-  Tensor weight;  // [heads * head_dim]: of each column
-  Tensor y;       // [M, N]
-  i32 head_dim = 0;
-  i32 heads = 0;
-  i32 centred = 0;
-  float eps = 1e-5f;
+  Tensor x;           // [M, N]
+  Tensor weight;      // [heads * head_dim]: of each column
+  Tensor y;           // [M, N]
+  i32 head_dim = 0;   // elements of a head
+  i32 heads = 0;      // leading heads of a row that are normalised
+  i32 centred = 0;    // 1: less the mean, as layer_norm
+  float eps = 1e-5f;  // added to the mean of squares
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -15,11 +15,11 @@ struct HeadNormBackward {
   Tensor dy;             // [M, N]
   Tensor dx;             // [M, N]
   Tensor dweight_parts;  // f32 [P, W], P = M / part_rows, rounded up
-  i32 head_dim = 0;
-  i32 heads = 0;
-  i32 centred = 0;
-  float eps = 1e-5f;
-  i32 part_rows = 0;  // 0: what suits x
+  i32 head_dim = 0;      // elements of a head
+  i32 heads = 0;         // leading heads of a row that are normalised
+  i32 centred = 0;       // 1: less the mean, as layer_norm
+  float eps = 1e-5f;     // added to the mean of squares
+  i32 part_rows = 0;     // 0: what suits x
 
   i32 parts() const { return dweight_parts.size[0]; }
   i32 most_rows() const {

@@ -6,11 +6,11 @@
 namespace heddle {
 
 struct LayerNorm {
-  Tensor x;       // [M, D]
-  Tensor weight;  // [D]
-  Tensor bias;    // [D] or absent
-  Tensor y;       // [M, D]
-  float eps = 1e-5f;
+  Tensor x;           // [M, D]
+  Tensor weight;      // [D]
+  Tensor bias;        // [D] or absent
+  Tensor y;           // [M, D]
+  float eps = 1e-5f;  // added to the variance
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -7,13 +7,13 @@
 namespace heddle {
 
 struct LayerNormResidual {
-  Tensor x;         // [M, D]
-  Tensor residual;  // [M, D]
-  Tensor weight;    // [D]
-  Tensor bias;      // [D] or absent
-  Tensor y;         // [M, D]
-  Tensor sum;       // [M, D]
-  float eps = 1e-5f;
+  Tensor x;           // [M, D]
+  Tensor residual;    // [M, D]
+  Tensor weight;      // [D]
+  Tensor bias;        // [D] or absent
+  Tensor y;           // [M, D]
+  Tensor sum;         // [M, D]
+  float eps = 1e-5f;  // added to the variance
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

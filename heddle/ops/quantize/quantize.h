@@ -10,11 +10,11 @@ namespace heddle {
 enum ScaleKind : int { kScaleByRow, kScaleByBlock, kNumScaleKinds };
 
 struct Quantize {
-  Tensor x;       // [M, K]
-  Tensor codes;   // [M, K]
-  Tensor scales;  // f32 [M, G], G = 1, or K / 128, rounded up
-  i32 code = kCodeE4M3;
-  i32 by = kScaleByRow;
+  Tensor x;              // [M, K]
+  Tensor codes;          // [M, K]
+  Tensor scales;         // f32 [M, G], G = 1, or K / 128, rounded up
+  i32 code = kCodeE4M3;  // the type of codes
+  i32 by = kScaleByRow;  // a scale of each row, or of each 128 neighbours
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

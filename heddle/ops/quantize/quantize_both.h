@@ -13,7 +13,7 @@ struct QuantizeBoth {
   Tensor scales;             // f32 [M, G], G = K / 128, rounded up
   Tensor transposed;         // [K, M]
   Tensor transposed_scales;  // f32 [K, H], H = M / 128, rounded up
-  i32 code = kCodeE4M3;
+  i32 code = kCodeE4M3;      // the type of codes
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -13,10 +13,10 @@ enum ReduceVariant : int { kReduceShuffle, kReduceImproved, kReduceNaive, kNumRe
 constexpr const char* kReduceVariants = "shuffle, improved, naive";
 
 struct Reduce {
-  Tensor x;  // [M, D]
-  Tensor y;  // f32 [M]
-  i32 kind = kReduceSum;
-  i32 variant = kReduceShuffle;
+  Tensor x;                      // [M, D]
+  Tensor y;                      // f32 [M]
+  i32 kind = kReduceSum;         // what is made of a row
+  i32 variant = kReduceShuffle;  // the kernel on a GPU
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

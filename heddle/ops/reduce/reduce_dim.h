@@ -10,9 +10,9 @@ enum ReduceResult : int { kResultAsInput, kResultF32 };
 constexpr const char* kReduceResults = "input, f32";
 
 struct ReduceDim {
-  Tensor x;  // [G, M, D]
-  Tensor y;  // [G, D]
-  i32 kind = kReduceSum;
+  Tensor x;                     // [G, M, D]
+  Tensor y;                     // [G, D]
+  i32 kind = kReduceSum;        // what is made of a row
   i32 result = kResultAsInput;  // the dtype of y where no y is given
 
   template <class Self, class V>

@@ -8,10 +8,10 @@
 namespace heddle {
 
 struct ReduceDimBackward {
-  Tensor x;   // [G, M, D]; its values count for a maximum alone
-  Tensor dy;  // [G, D]
-  Tensor dx;  // [G, M, D]
-  i32 kind = kReduceSum;
+  Tensor x;               // [G, M, D]; its values count for a maximum alone
+  Tensor dy;              // [G, D]
+  Tensor dx;              // [G, M, D]
+  i32 kind = kReduceSum;  // what is made of a row
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

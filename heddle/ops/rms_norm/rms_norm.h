@@ -7,10 +7,10 @@
 namespace heddle {
 
 struct RmsNorm {
-  Tensor x;       // [M, D]
-  Tensor weight;  // [D]
-  Tensor y;       // [M, D]
-  float eps = 1e-5f;
+  Tensor x;           // [M, D]
+  Tensor weight;      // [D]
+  Tensor y;           // [M, D]
+  float eps = 1e-5f;  // added to the mean of squares
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -15,8 +15,8 @@ struct RmsNormBackward {
   Tensor dsum;           // [M, D] or absent: added to dx, where x is a sum that is used elsewhere too
   Tensor dx;             // [M, D]
   Tensor dweight_parts;  // f32 [P, D], P = M / part_rows, rounded up
-  float eps = 1e-5f;
-  i32 part_rows = 0;  // 0: what suits x
+  float eps = 1e-5f;     // added to the mean of squares
+  i32 part_rows = 0;     // 0: what suits x
 
   i32 parts() const { return dweight_parts.size[0]; }
   i32 most_rows() const { return rows_of_part(part_rows, x.size[0], x.last(), size_of(x.dtype)); }

@@ -7,12 +7,12 @@
 namespace heddle {
 
 struct RmsNormResidual {
-  Tensor x;         // [M, D]
-  Tensor residual;  // [M, D]
-  Tensor weight;    // [D]
-  Tensor y;         // [M, D]
-  Tensor sum;       // [M, D]
-  float eps = 1e-5f;
+  Tensor x;           // [M, D]
+  Tensor residual;    // [M, D]
+  Tensor weight;      // [D]
+  Tensor y;           // [M, D]
+  Tensor sum;         // [M, D]
+  float eps = 1e-5f;  // added to the mean of squares
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -6,9 +6,9 @@
 namespace heddle {
 
 struct Scale {
-  Tensor x;  // [M, N]
-  Tensor y;  // [M, N]
-  float factor = 1;
+  Tensor x;          // [M, N]
+  Tensor y;          // [M, N]
+  float factor = 1;  // multiplies x
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

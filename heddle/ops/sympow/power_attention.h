@@ -13,18 +13,18 @@
 namespace heddle {
 
 struct PowerAttention {
-  Tensor q;      // [B, T, H, K]
-  Tensor k;      // [B, T, H, K]
-  Tensor v;      // [B, T, H, E]
-  Tensor l;      // optional f32 [B, T, H]: inclusive sums of log gates in each chunk
-  Tensor past;   // optional [B, T, H, P]: P at least E, or E + 1
-  Tensor y;      // [B, T, H, E]
-  Tensor total;  // f32 [B, T, H]
-  i32 power = 2;
-  float scale = 1;
-  i32 chunk = 0;  // positions of a chunk; 0: all
-  bool normalise = false;
-  float eps = 0;
+  Tensor q;                // [B, T, H, K]
+  Tensor k;                // [B, T, H, K]
+  Tensor v;                // [B, T, H, E]
+  Tensor l;                // optional f32 [B, T, H]: inclusive sums of log gates in each chunk
+  Tensor past;             // optional [B, T, H, P]: P at least E, or E + 1
+  Tensor y;                // [B, T, H, E]
+  Tensor total;            // f32 [B, T, H]
+  i32 power = 2;           // 2 or 4
+  float scale = 1;         // of scores, before the power
+  i32 chunk = 0;           // positions of a chunk; 0: all
+  bool normalise = false;  // divide by the sum of weights
+  float eps = 0;           // added to that sum
 
   ChunkTiles tiles() const { return {q.size[1], chunk}; }
 

@@ -8,23 +8,23 @@
 namespace heddle {
 
 struct PowerAttentionKeysBackward {
-  Tensor q;        // [B, T, H, K]
-  Tensor k;        // [B, T, H, K]
-  Tensor v;        // [B, T, H, E]
-  Tensor l;        // optional f32 [B, T, H]
-  Tensor y;        // [B, T, H, E]
-  Tensor total;    // f32 [B, T, H]
-  Tensor dy;       // [B, T, H, E]
-  Tensor dtotal;   // f32 [B, T, H]
-  Tensor dl_rows;  // f32 [B, T, H]
-  Tensor dk;       // [B, T, H, K]
-  Tensor dv;       // [B, T, H, E]
-  Tensor dl;       // f32 [B, T, H]
-  i32 power = 2;
-  float scale = 1;
-  i32 chunk = 0;
-  bool normalise = false;
-  float eps = 0;
+  Tensor q;                // [B, T, H, K]
+  Tensor k;                // [B, T, H, K]
+  Tensor v;                // [B, T, H, E]
+  Tensor l;                // optional f32 [B, T, H]
+  Tensor y;                // [B, T, H, E]
+  Tensor total;            // f32 [B, T, H]
+  Tensor dy;               // [B, T, H, E]
+  Tensor dtotal;           // f32 [B, T, H]
+  Tensor dl_rows;          // f32 [B, T, H]
+  Tensor dk;               // [B, T, H, K]
+  Tensor dv;               // [B, T, H, E]
+  Tensor dl;               // f32 [B, T, H]
+  i32 power = 2;           // 2 or 4
+  float scale = 1;         // of scores, before the power
+  i32 chunk = 0;           // positions that share a state; 0: all
+  bool normalise = false;  // divide by the sum of weights
+  float eps = 0;           // added to that sum
 
   ChunkTiles tiles() const { return {q.size[1], chunk}; }
 

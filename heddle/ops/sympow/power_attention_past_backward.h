@@ -7,17 +7,17 @@
 namespace heddle {
 
 struct PowerAttentionPastBackward {
-  Tensor past;    // [B, T, H, P]
-  Tensor l;       // optional f32 [B, T, H]
-  Tensor y;       // [B, T, H, E]
-  Tensor total;   // f32 [B, T, H]
-  Tensor dy;      // [B, T, H, E]
-  Tensor dtotal;  // f32 [B, T, H]
-  Tensor dpast;   // [B, T, H, P]
-  i32 power = 2;
-  float scale = 1;
-  bool normalise = false;
-  float eps = 0;
+  Tensor past;             // [B, T, H, P]
+  Tensor l;                // optional f32 [B, T, H]
+  Tensor y;                // [B, T, H, E]
+  Tensor total;            // f32 [B, T, H]
+  Tensor dy;               // [B, T, H, E]
+  Tensor dtotal;           // f32 [B, T, H]
+  Tensor dpast;            // [B, T, H, P]
+  i32 power = 2;           // 2 or 4
+  float scale = 1;         // of scores, before the power
+  bool normalise = false;  // divide by the sum of weights
+  float eps = 0;           // added to that sum
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -8,15 +8,15 @@
 namespace heddle {
 
 struct StateScanBackward {
-  Tensor s;      // [B, H, chunks * N, E]
-  Tensor l;      // optional f32 [B, T, H]
-  Tensor ds;     // [B, H, chunks * N, E]
-  Tensor dlast;  // f32 [B, H, N, E]
-  Tensor du;     // [B, H, chunks * N, E]
-  Tensor ds0;    // f32 [B, H, N, E]
-  Tensor part;   // f32 [B, H, chunks, P]
-  i32 chunks = 1;
-  i32 chunk = 0;  // positions of a chunk of l; 0: all
+  Tensor s;        // [B, H, chunks * N, E]
+  Tensor l;        // optional f32 [B, T, H]
+  Tensor ds;       // [B, H, chunks * N, E]
+  Tensor dlast;    // f32 [B, H, N, E]
+  Tensor du;       // [B, H, chunks * N, E]
+  Tensor ds0;      // f32 [B, H, N, E]
+  Tensor part;     // f32 [B, H, chunks, P]
+  i32 chunks = 1;  // chunks of a sequence
+  i32 chunk = 0;   // positions of a chunk of l; 0: all
 
   i32 width() const { return s.size[2] / chunks; }
 

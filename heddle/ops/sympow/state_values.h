@@ -8,11 +8,11 @@
 namespace heddle {
 
 struct StateValues {
-  Tensor v;       // [B, T, H, E]
-  Tensor l;       // optional f32 [B, T, H]: inclusive sums of log gates in each chunk
-  Tensor s;       // [B, T, H, P]; P = E, or E + 8
-  i32 chunk = 0;  // positions of a chunk; 0: all
-  bool normalise = false;
+  Tensor v;                // [B, T, H, E]
+  Tensor l;                // optional f32 [B, T, H]: inclusive sums of log gates in each chunk
+  Tensor s;                // [B, T, H, P]; P = E, or E + 8
+  i32 chunk = 0;           // positions of a chunk; 0: all
+  bool normalise = false;  // a column of decays and seven of zeros follow
 
   ChunkTiles tiles() const { return {v.size[1], chunk}; }
 

@@ -7,13 +7,13 @@
 namespace heddle {
 
 struct StateValuesBackward {
-  Tensor v;       // [B, T, H, E]
-  Tensor l;       // optional f32 [B, T, H]
-  Tensor ds;      // [B, T, H, P]
-  Tensor dv;      // [B, T, H, E]
-  Tensor dl;      // f32 [B, T, H]
-  i32 chunk = 0;  // positions of a chunk; 0: all
-  bool normalise = false;
+  Tensor v;                // [B, T, H, E]
+  Tensor l;                // optional f32 [B, T, H]
+  Tensor ds;               // [B, T, H, P]
+  Tensor dv;               // [B, T, H, E]
+  Tensor dl;               // f32 [B, T, H]
+  i32 chunk = 0;           // positions of a chunk; 0: all
+  bool normalise = false;  // a column of decays and seven of zeros follow
 
   ChunkTiles tiles() const { return {v.size[1], chunk}; }
 
