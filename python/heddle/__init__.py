@@ -9,13 +9,42 @@ Importing it loads neither torch nor NumPy; `heddle.torch` registers the same op
 
 import importlib
 
-from heddle.errors import CompileError, CompilerMissing, DeviceError, Error, InvalidArgument, Unsupported
+from heddle.errors import (
+    CompileError,
+    CompilerMissing,
+    DeviceError,
+    Error,
+    InvalidArgument,
+    PackageMissing,
+    UnknownName,
+    Unsupported,
+    WrongCall,
+    did_you_mean,
+)
 
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
+    from heddle import env as env
+    from heddle import model as model
+    from heddle import ops as ops
+    from heddle import settings as settings
+    from heddle import torch as torch
     from heddle.attention import block_lists, power_attention
+    from heddle.megakernel import (
+        Megakernel,
+        MegakernelConfig,
+        ScheduledOp,
+        schedule,
+        schedulers,
+        set_default_scheduler,
+    )
     from heddle.model import load
+    from heddle.op import Op
+    from heddle.op_folder import load_ops
     from heddle.patching import is_patched, patch, patched, unpatch
+    from heddle.paths import last_path, set_backend
+    from heddle.scheduling import Work
+    from heddle.settings import PickAny, PickBest
     from heddle.torch.linear_loss import linear_cross_entropy
 
 __version__ = "0.1.0"
@@ -28,11 +57,14 @@ __all__ = [
     "Megakernel",
     "MegakernelConfig",
     "Op",
+    "PackageMissing",
     "PickAny",
     "PickBest",
     "ScheduledOp",
+    "UnknownName",
     "Unsupported",
     "Work",
+    "WrongCall",
     "bf16",
     "block_lists",
     "f16",
@@ -83,12 +115,26 @@ _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names
 
 def __getattr__(name):
     if name in _MODULES:
-        return importlib.import_module(f"heddle.{name}")
+        return _imported(name, f"heddle.{name}")
     if name in _FUNCTIONS:
-        value = getattr(importlib.import_module(_FUNCTIONS[name]), name)
+        value = getattr(_imported(name, _FUNCTIONS[name]), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"heddle has no attribute {name!r}; it has {', '.join(sorted(__all__))}")
+    if name.startswith("_"):  # imports look for modules so
+        raise AttributeError(name)
+    near = did_you_mean(name, [*__all__, *_MODULES]) or f"; it has {', '.join(sorted(__all__))}"
+    raise UnknownName(f"[heddle] has no {name}{near}")
+
+
+def _imported(name, module):
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "heddle":
+            raise
+        raise PackageMissing(
+            f"[{name}] needs the package {error.name}, which is not installed: pip install {error.name}"
+        ) from error
 
 
 def __dir__():

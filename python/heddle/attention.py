@@ -2,8 +2,10 @@
 
 import heddle
 import heddle.ops
+from heddle.errors import named
 
 
+@named
 def block_lists(mask):
     """What heddle.ops.flash_attention takes of a BlockMask of torch's flex_attention, as named arguments.
 
@@ -24,6 +26,7 @@ def block_lists(mask):
     return {"kv_num_blocks": counts, "kv_indices": indices, "block_q": queries, "block_k": keys}
 
 
+@named
 def power_attention(
     q,
     k,

@@ -1,6 +1,12 @@
 """The exceptions of heddle. A message names the op, the argument, its value, and what would be right."""
 
+import functools
 import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 
 class Error(Exception):
@@ -13,6 +19,18 @@ class InvalidArgument(Error, ValueError):
 
 class Unsupported(Error, RuntimeError):
     """The arguments make sense, but this build or this machine cannot do it."""
+
+
+class WrongCall(InvalidArgument, TypeError):
+    """A function has no such argument, or lacks one that it must have."""
+
+
+class UnknownName(InvalidArgument, AttributeError):
+    """A module has nothing of that name."""
+
+
+class PackageMissing(Unsupported, ImportError):
+    """What is asked for needs a package that is not installed."""
 
 
 class CompilerMissing(Unsupported):
@@ -54,3 +72,53 @@ def compile_error(message):
         return CompileError(message, message)
     file, line, what = found
     return CompileError(f"{heading.split(' with ')[0]}: {file}:{line}: {what}", message, line)
+
+
+def did_you_mean(name, known):
+    """`; did you mean rms_norm?`, or nothing where no known name is like it."""
+    from heddle import _heddle
+
+    return _heddle.did_you_mean(str(name), [str(each) for each in known])
+
+
+def _wrong_call(name, function, error):
+    """The error of a call that Python refused, with what would be right."""
+    import inspect
+
+    signature = inspect.signature(function)
+    names = [each for each in signature.parameters if each != "self"]
+    plain = [signature.parameters[each].replace(annotation=inspect.Parameter.empty) for each in names]
+    shown = inspect.Signature(plain)
+    unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    if unknown:
+        near = did_you_mean(unknown[1], names)
+        return WrongCall(f"[{name}] has no argument {unknown[1]}{near}; must be called as {name}{shown}")
+    said = str(error).partition("() ")[2] or str(error)
+    return WrongCall(f"[{name}] {said}; must be called as {name}{shown}")
+
+
+def named(function: F, name: str | None = None) -> F:
+    """Has a function of the package refuse wrong arguments as heddle's own errors."""
+    name = name or function.__name__
+
+    @functools.wraps(function)
+    def call(*arguments, **keywords):
+        try:
+            return function(*arguments, **keywords)
+        except TypeError as error:
+            # One that the call itself raised, before the function began.
+            if isinstance(error, Error) or error.__traceback__.tb_next is not None:
+                raise
+            raise _wrong_call(name, function, error) from None
+
+    return call  # type: ignore[return-value]
+
+
+def named_class(cls: C) -> C:
+    """The same for the making of a class's objects, and for its methods."""
+    for member, function in list(vars(cls).items()):
+        if member == "__init__":
+            setattr(cls, member, named(function, cls.__name__))
+        elif not member.startswith("_") and callable(function):
+            setattr(cls, member, named(function))
+    return cls

@@ -5,6 +5,7 @@
 >>> kernel.run()
 """
 
+import functools
 import os
 import sys
 import threading
@@ -12,12 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from heddle import _heddle
-from heddle.errors import InvalidArgument, Unsupported
+from heddle.errors import InvalidArgument, Unsupported, WrongCall, did_you_mean, named, named_class
 from heddle.scheduling import check_scheduler
 
 _default_scheduler = "level_batched"
 
 
+@named
 def set_default_scheduler(scheduler):
     """Sets the scheduler of Megakernels that are made from now on and have none.
 
@@ -27,10 +29,12 @@ def set_default_scheduler(scheduler):
     _default_scheduler = check_scheduler(scheduler)
 
 
+@named
 def schedulers():
     return tuple(_heddle.schedulers())
 
 
+@named_class
 @dataclass(frozen=True)
 class MegakernelConfig:
     """How a Megakernel runs.
@@ -46,7 +50,25 @@ class MegakernelConfig:
     executor: str | None = None
     workers: int = 0
 
+    def __post_init__(self):
+        if not isinstance(self.workers, int) or self.workers < 0:
+            raise InvalidArgument(
+                f"[MegakernelConfig] workers = {self.workers!r}; must be a whole number, 0 for all"
+            )
+        for name, value, choices in (("executor", self.executor, str), ("tracing", self.tracing, bool)):
+            if value is not None and not isinstance(value, choices):
+                raise InvalidArgument(f"[MegakernelConfig] {name} is {value!r}; must be a {choices.__name__}")
+        self.program()
 
+    def program(self):
+        """The program of no calls yet. Raises InvalidArgument for an executor or a scheduler that is none."""
+        scheduler = _default_scheduler if self.scheduler is None else self.scheduler
+        return _heddle.CallProgram(
+            self.executor or "", check_scheduler(scheduler), self.workers, self.tracing
+        )
+
+
+@named_class
 @dataclass(frozen=True)
 class ScheduledOp:
     """A call that a Megakernel runs: the op, its tensors by name (outputs too), its attributes."""
@@ -57,6 +79,7 @@ class ScheduledOp:
 
     def on(self, **tensors):
         """The same call on other tensors."""
+        _require_known(self.op, tensors)
         return replace(self, tensors={**self.tensors, **tensors})
 
     def __repr__(self):
@@ -64,6 +87,7 @@ class ScheduledOp:
         return f"ScheduledOp({self.op}: {', '.join(arguments)})"
 
 
+@named
 def schedule(op, **arguments):
     """Schedules a call of an op, given by name or as a function of heddle.ops, with all its tensors.
 
@@ -72,12 +96,34 @@ def schedule(op, **arguments):
     name = op if isinstance(op, str) else getattr(op, "__name__", None)
     if name is None:
         raise InvalidArgument(f"[schedule] op is {op!r}; must be a name or a function of heddle.ops")
-    attributes = {each["name"] for each in _heddle.describe(name)["attributes"]}
+    attributes = _require_known(name, arguments)
     return ScheduledOp(
         name,
         {key: value for key, value in arguments.items() if key not in attributes},
         {key: value for key, value in arguments.items() if key in attributes},
     )
+
+
+@functools.cache
+def _arguments(op):
+    """The names of an op's tensors, and of its attributes."""
+    described = _heddle.describe(op)
+    return tuple(
+        [each["name"] for kind in kinds for each in described[kind]]
+        for kinds in (("inputs", "outputs"), ("attributes",))
+    )
+
+
+def _require_known(op, arguments):
+    """Raises for an argument that the op does not have; returns the names of its attributes."""
+    tensors, attributes = _arguments(op)
+    for each in arguments:
+        if each not in tensors and each not in attributes:
+            raise WrongCall(
+                f"[{op}] has no argument {each}{did_you_mean(each, [*tensors, *attributes])}; a call has"
+                f" {', '.join([*tensors, *attributes])}"
+            )
+    return set(attributes)
 
 
 @dataclass(frozen=True)
@@ -108,6 +154,7 @@ class Trace:
     ops: tuple
 
 
+@named_class
 class Megakernel:
     """Runs scheduled calls as one program. What must wait follows from what the calls read and write."""
 
@@ -115,12 +162,7 @@ class Megakernel:
         self.config = config or MegakernelConfig()
         if not isinstance(self.config, MegakernelConfig):
             raise InvalidArgument(f"[Megakernel] config is {config!r}; must be a MegakernelConfig")
-        self._calls = _heddle.CallProgram(
-            self.config.executor or "",
-            check_scheduler(_default_scheduler if self.config.scheduler is None else self.config.scheduler),
-            self.config.workers,
-            self.config.tracing,
-        )
+        self._calls = self.config.program()
         self._lock = threading.Lock()  # one run at a time
         self.bind(ops)
 

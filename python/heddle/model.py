@@ -8,12 +8,15 @@
 
 import inspect
 import os
+import time
 import warnings
 import weakref
 from dataclasses import dataclass
 
 from heddle import _heddle
-from heddle.errors import InvalidArgument
+from heddle.display import bytes_text, table
+from heddle.errors import Error, InvalidArgument, named, named_class
+from heddle.progress import LOGGER, teller
 
 __all__ = ["Logits", "Model", "Token", "load"]
 
@@ -78,6 +81,7 @@ def _numbers(made):
     return numpy.from_dlpack(Logits(made))
 
 
+@named_class
 class Model:
     """A model in memory. `heddle.load` makes one.
 
@@ -91,8 +95,9 @@ class Model:
     with the same effect.
     """
 
-    def __init__(self, made):
+    def __init__(self, made, path=""):
         self._made = made
+        self._path = path
         # At the end of the process its thread stops before Python is gone.
         self._closer = weakref.finalize(self, made.close)
 
@@ -156,6 +161,28 @@ class Model:
         """Frees the model's memory. Answers that have not ended fail."""
         self._closer()
 
+    def _facts(self):
+        """What it is, in words, by name."""
+        try:
+            stats = self.stats
+        except Error as error:
+            return {"folder": self._path, "state": str(error)}
+        return {
+            "folder": self._path,
+            "device": stats["device"],
+            "vocabulary": f"{stats['vocab']:,}",
+            "context": f"{stats['max_context']:,} tokens",
+            "weights": bytes_text(stats["weight_bytes"]),
+            "KV cache": bytes_text(stats["kv_bytes"]),
+        }
+
+    def __repr__(self):
+        facts = self._facts()
+        return f"<Model {facts.pop('folder')}: {', '.join(f'{name} {text}' for name, text in facts.items())}>"
+
+    def _repr_html_(self):
+        return table(self._facts().items(), caption="heddle.Model")
+
     def __enter__(self):
         return self
 
@@ -163,18 +190,27 @@ class Model:
         self.close()
 
 
-def load(path, *, device="auto", ignore_generation=(), **options):
-    """The model of a folder.
+@named
+def load(path, *, device="auto", ignore_generation=(), progress=None, **options):
+    """The model of a folder. Without a tokenizer there it gives logits of tokens alone.
 
     `device` is "cpu", "cuda", "cuda:1" and so on, or "auto": a GPU where there is one that can be used.
     `ignore_generation` names settings of its generation_config.json to go on without.
+    `progress`: how far loading is, and the compiling of a GPU's kernels, also in the first answer. True shows
+    a line, False says nothing, and a function gets each `heddle.progress.Progress`. None is a line on a
+    terminal after two seconds, and elsewhere a message of `logging.getLogger("heddle")`.
     """
     if isinstance(ignore_generation, str):
         ignore_generation = (ignore_generation,)
-    made = _heddle.load_model(os.fspath(path), str(device), options, list(ignore_generation))
-    model = Model(made)
+    began = time.monotonic()
+    made = _heddle.load_model(
+        os.fspath(path), str(device), options, list(ignore_generation), teller(progress)
+    )
+    model = Model(made, os.fspath(path))
+    seconds = time.monotonic() - began
+    LOGGER.info("[%s] loaded in %.1f s on %s", os.fspath(path), seconds, made.stats()["device"])
     for note in made.stats()["notes"]:
-        warnings.warn(f"[{os.fspath(path)}] {note}", stacklevel=2)
+        warnings.warn(f"[{os.fspath(path)}] {note}", stacklevel=3)  # its caller
     return model
 
 

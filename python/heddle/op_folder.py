@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from heddle.errors import InvalidArgument, Unsupported
+from heddle.errors import InvalidArgument, Unsupported, named
 from heddle.op import Op, _made
 
 VISIT = re.compile(r"\bv\s*\.\s*(\w+)\s*\(([^;]*)\)\s*;")
@@ -23,6 +23,7 @@ MATRIX = "f32 | f16 | bf16 | f8e4m3 | f8e5m2 | i8 | i4"  # what its elements may
 PARTS = ("reference", "backward", "cases", "tile", "in_place", "scratch", "bound")
 
 
+@named
 def load_ops(folder):
     """Adds the ops of a folder, {name: class}: x.h and x.cuh in it, or in a folder of it. x.py may have
     `reference`, `backward`, `cases`, `tile`, `in_place`, `scratch` and `bound`, as a class of heddle.Op has

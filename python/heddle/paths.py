@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from heddle import _heddle
+from heddle.errors import named
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Path:
         return self.tuned or "kernels are the default"
 
 
+@named
 def set_backend(op, backend):
     """Makes calls of an op run its "kernel" (the default) or its fp64 "reference"."""
     _heddle.set_backend(op, backend)
 
 
+@named
 def last_path():
     """How the last call of this thread ran; None before the first one."""
     made = _heddle.last_path()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import index
 
 from heddle import _heddle
-from heddle.errors import InvalidArgument
+from heddle.errors import InvalidArgument, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def check_scheduler(scheduler):
     if isinstance(scheduler, str):
         names = tuple(_heddle.schedulers())
         if scheduler not in names:
-            raise InvalidArgument(f"[scheduler] {scheduler!r} is no scheduler; they are {', '.join(names)}")
+            near = did_you_mean(scheduler, names) or f"; they are {', '.join(names)}"
+            raise InvalidArgument(f"[scheduler] {scheduler!r} is no scheduler{near}")
     elif not callable(scheduler):
         raise InvalidArgument(
             f"[scheduler] is {scheduler!r}; must be one of heddle.schedulers() or a function of heddle.Work"

@@ -8,7 +8,7 @@ import enum
 from operator import index
 
 from heddle import _heddle
-from heddle.errors import InvalidArgument
+from heddle.errors import InvalidArgument, named
 
 
 class Policy(enum.Enum):
@@ -45,6 +45,7 @@ def _number(name, value, least):
     return value
 
 
+@named
 def set(policy, *, num_workers=1, max_configs=0, allow_failure=True, allow_reorder=False):
     """Settings of this thread's calls, for a `with`.
 

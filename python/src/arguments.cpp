@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "heddle/base/error.h"
+#include "heddle/base/near_names.h"
 
 namespace heddle::python {
 namespace {
@@ -21,6 +22,17 @@ int find(const Arguments& arguments, PyObject* name) {
   return -1;
 }
 
+[[noreturn]] void refuse(const OpEntry& entry, const std::string& what) {
+  throw WrongCall(fmt::format("[{0}] {1}; must be called as {0}{2}", entry.op.name, what, entry.signature()));
+}
+
+[[noreturn]] void refuse_unknown(const OpEntry& entry, const std::string& name) {
+  std::vector<std::string> known;
+  for (const TensorArgument& input : entry.inputs) known.push_back(input.name);
+  for (const AttributeArgument& attribute : entry.attributes) known.push_back(attribute.field->name);
+  refuse(entry, fmt::format("has no argument {}{}", name, did_you_mean(name, known)));
+}
+
 }  // namespace
 
 Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t count, PyObject* names) {
@@ -29,8 +41,7 @@ Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t cou
   Given given;
   given.inputs.resize(entry.inputs.size());
   given.attributes.resize(entry.attributes.size());
-  require(size_t(count) <= entry.inputs.size(), "[{}] has {} arguments by position; must be called as {}{}",
-          entry.op.name, count, entry.op.name, entry.inputs.size() < size_t(count) ? entry.signature() : "");
+  if (size_t(count) > entry.inputs.size()) refuse(entry, fmt::format("has {} arguments by position", count));
   std::copy(args, args + count, given.inputs.begin());
   const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
   for (Py_ssize_t i = 0; i < named; ++i) {
@@ -41,20 +52,21 @@ Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t cou
     else if (name == out || same_key(out, name))
       given.out = value;
     else if (const int input = find(entry.inputs, name); input < 0)
-      fail(ErrorCode::kInvalidArgument, "[{}] has no argument {}; must be called as {}{}", entry.op.name,
-           text_of(name), entry.op.name, entry.signature());
+      refuse_unknown(entry, text_of(name));
     else if (given.inputs[size_t(input)])
-      fail(ErrorCode::kInvalidArgument, "[{}] {} is given twice, by position and by name", entry.op.name,
-           entry.inputs[size_t(input)].name);
+      throw WrongCall(fmt::format("[{}] {} is given twice, by position and by name", entry.op.name,
+                                  entry.inputs[size_t(input)].name));
     else
       given.inputs[size_t(input)] = value;
   }
   for (size_t i = 0; i < given.inputs.size(); ++i) {
     if (given.inputs[i] == Py_None) given.inputs[i] = nullptr;
     if (!given.inputs[i] && !entry.inputs[i].field->optional)
-      fail(ErrorCode::kInvalidArgument, "[{}] {} is missing; must be called as {}{}", entry.op.name,
-           entry.inputs[i].name, entry.op.name, entry.signature());
+      refuse(entry, entry.inputs[i].name + " is missing");
   }
+  for (size_t i = 0; i < given.attributes.size(); ++i)
+    if (!given.attributes[i] && entry.attributes[i].required)
+      refuse(entry, entry.attributes[i].field->name + " is missing");
   if (given.out == Py_None) given.out = nullptr;
   return given;
 }

@@ -5,8 +5,7 @@
 
 namespace heddle::python {
 
-// {"name", "doc", "signature", "why_not", "inputs", "outputs", "attributes", "gradient"}; heddle/ops/info.py gives the parts
-// their names.
+// heddle/ops/info.py gives the parts their names.
 nanobind::dict describe(const OpEntry& entry);
 
 // An attribute as Python has it; a choice by its name.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "heddle/base/near_names.h"
 #include "heddle/engine/builtins.h"
 #include "heddle/ir/registry.h"
+#include "python/src/document.h"
 
 namespace heddle::python {
 namespace {
@@ -36,11 +38,20 @@ void number_leads(OpEntry& entry) {
   entry.leads = int(numbers.size());
 }
 
-std::string default_text(const Field& field, const std::byte* defaults) {
-  std::string text = attribute_text(field, defaults);
-  if (field.type == AttributeType::kChoice) return "'" + text + "'";
-  if (field.type == AttributeType::kBool) return text == "true" ? "True" : "False";
-  return text;
+// Some ops take sizes for which 0 is no value: each of their own cases is refused with it.
+bool is_refused_as_zero(const OpSpec& op, const Field& field) {
+  if (!op.cases || (field.type != AttributeType::kI32 && field.type != AttributeType::kI64)) return false;
+  if (std::get<i64>(get_attribute(field, op.defaults.data())) != 0) return false;
+  for (const Case& test : op.cases()) {
+    std::vector<std::byte> args = test.args;
+    set_attribute(op.name, field, args.data(), i64(0));
+    try {
+      check_call(op, args.data());
+      return false;
+    } catch (const Error&) {
+    }
+  }
+  return true;
 }
 
 std::string why_not(const OpSpec& op) {
@@ -77,17 +88,35 @@ OpEntry::OpEntry(const OpSpec& op_spec) : op(op_spec), why_not(python::why_not(o
   if (op.args_size() > kMostArgs || inputs.size() > kMost || outputs.size() > kMost ||
       attributes.size() > kMost)
     why_not = "has more arguments than a call from Python can have: use it in a graph";
-  doc = op.name + signature() + "\n--\n\n" + op.doc;
-  if (!why_not.empty()) doc += "\n\nThis op " + why_not + ".";
+  ignored = find_field(op.fields, "ignore_index");
+  if (why_not.empty())
+    for (AttributeArgument& attribute : attributes)
+      attribute.required = is_refused_as_zero(op, *attribute.field);
+  doc = op.name + signature() + "\n--\n\n" + document_of(*this);
+}
+
+void OpEntry::set_over_dim(PyObject* function) {
+  Py_INCREF(function);
+  over_dim = function;
+  doc = op.name + signature() + "\n--\n\n" + document_of(*this);
+}
+
+std::string value_text(const Field& field, const std::byte* args) {
+  std::string text = attribute_text(field, args);
+  if (field.type == AttributeType::kChoice) return "'" + text + "'";
+  if (field.type == AttributeType::kBool) return text == "true" ? "True" : "False";
+  return text;
 }
 
 std::string OpEntry::signature() const {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const TensorArgument& input : inputs) add(input.name + (input.field->optional ? "=None" : ""));
+  if (over_dim) add("dim=-1");
   add("*");
   for (const AttributeArgument& attribute : attributes)
-    add(attribute.field->name + "=" + default_text(*attribute.field, op.defaults.data()));
+    add(attribute.field->name +
+        (attribute.required ? "" : "=" + value_text(*attribute.field, op.defaults.data())));
   add("out=None");
   return "(" + text + ")";
 }
@@ -103,12 +132,12 @@ std::deque<OpEntry>& entries() {
 }
 
 OpEntry& entry_of(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (OpEntry& entry : entries()) {
     if (entry.op.name == name) return entry;
-    known += (known.empty() ? "" : ", ") + entry.op.name;
+    known.push_back(entry.op.name);
   }
-  fail(ErrorCode::kInvalidArgument, "heddle has no op '{}'; it has {}", name, known);
+  fail(ErrorCode::kInvalidArgument, "[heddle.ops] there is no op '{}'{}", name, meant_or_all(name, known));
 }
 
 }  // namespace heddle::python

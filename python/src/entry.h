@@ -26,6 +26,7 @@ struct TensorArgument {
 struct AttributeArgument {
   const Field* field = nullptr;
   PyObject* key = nullptr;
+  bool required = false;  // its default, 0, is refused: a call must give it
 };
 
 // What torch.autocast does with a call's inputs.
@@ -43,10 +44,13 @@ struct OpEntry {
   std::vector<AttributeArgument> attributes;
   int leads = 0;
   Autocast autocast = Autocast::kNothing;
+  const Field* ignored =
+      nullptr;          // the attribute that says which target is none; null: no input names columns
   std::string why_not;  // why it cannot be called by itself, and what to use; empty: it can
   std::string doc;      // with the signature in the form that `inspect` reads
   std::atomic<bool> use_reference = false;
   bool is_own = false;                 // Python declared it, so that no other library knows it
+  PyObject* over_dim = nullptr;        // what calls with `dim` come to; null: the op takes none
   PyObject* gradient_call = nullptr;   // calls the op where a gradient is wanted; null: not asked for yet
   std::function<void()> prepare_host;  // makes the body for calls on the host; empty: it is there
 
@@ -55,8 +59,14 @@ struct OpEntry {
     if (prepare_host && place.kind != MemoryPlace::Kind::kGpu) prepare_host();
   }
 
+  // Before a function of the op is made, which has the address of `doc`. The function lives as long as the process.
+  void set_over_dim(PyObject* function);
+
   std::string signature() const;  // "(x, weight, *, eps=1e-05, out=None)"
 };
+
+// An attribute as Python writes it: 'silu', True, 1e-05.
+std::string value_text(const Field& field, const std::byte* args);
 
 // The ops of the registry, in its order.
 std::deque<OpEntry>& entries();

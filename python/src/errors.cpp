@@ -22,15 +22,17 @@ const char* class_of(ErrorCode code) {
   }
 }
 
-void set_heddle_error(ErrorCode code, const char* message) {
+void set_error(const char* name, const char* message) {
   const Object module(PyImport_ImportModule("heddle.errors"));
-  if (module && code == ErrorCode::kCompile) {
-    const Object error(PyObject_CallMethod(module.get(), "compile_error", "s", message));
-    if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
-    return;
-  }
-  const Object type(module ? PyObject_GetAttrString(module.get(), class_of(code)) : nullptr);
+  const Object type(module ? PyObject_GetAttrString(module.get(), name) : nullptr);
   if (type) PyErr_SetString(type.get(), message);
+}
+
+void set_heddle_error(ErrorCode code, const char* message) {
+  if (code != ErrorCode::kCompile) return set_error(class_of(code), message);
+  const Object module(PyImport_ImportModule("heddle.errors"));
+  const Object error(module ? PyObject_CallMethod(module.get(), "compile_error", "s", message) : nullptr);
+  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
 }
 
 }  // namespace
@@ -39,6 +41,8 @@ void set_python_error() noexcept {
   try {
     throw;
   } catch (const PythonError&) {
+  } catch (const WrongCall& error) {
+    set_error("WrongCall", error.what());
   } catch (const Error& error) {
     set_heddle_error(error.code(), error.what());
   } catch (const nanobind::python_error&) {

@@ -33,9 +33,19 @@ PyObject* call_with(PyObject* function, PyObject* const* args, Py_ssize_t count,
   return owned(PyObject_Call(function, positional.get(), keywords.get())).release();
 }
 
+bool asks_for_dim(const OpEntry& entry, Py_ssize_t count, PyObject* names) {
+  if (!entry.over_dim) return false;
+  if (size_t(count) > entry.inputs.size()) return true;
+  const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+  for (Py_ssize_t i = 0; i < named; ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, i), "dim") == 0) return true;
+  return false;
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     OpEntry& entry = entry_in(self);
+    if (asks_for_dim(entry, count, names)) return call_with(entry.over_dim, args, count, names);
     const Given given = sort_arguments(entry, args, count, names);
     const Route route = route_of(given);
     if (route != Route::kDirect) return call_torch(entry, given, route);

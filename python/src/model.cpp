@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/base/progress.h"
+#include "heddle/base/stopwatch.h"
 #include "heddle/engine/builtins.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/program_tuner.h"
@@ -26,19 +29,35 @@ namespace nb = nanobind;
 
 namespace {
 
-// Waits until the job has ended, or look() returns true.
-void wait_for(Runner& runner, const Progress& job, std::function<bool()> look = {}) {
-  try {
-    const nb::gil_scoped_release others_run;
-    runner.wait(job, {.look = std::move(look), .interrupted = is_interrupted});
-  } catch (const Runner::Interrupted&) {
-    throw PythonError{};
+// Tells a function of Python how far some work is, and ends the work where it raises or Ctrl-C was pressed. Called without
+// the interpreter's lock.
+class Teller {
+ public:
+  explicit Teller(nb::object function) : function_(std::move(function)) {}
+
+  void tell(const ::heddle::Progress& progress) {
+    const std::string words = words_.of(progress, watch_.seconds());
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw PythonError{};
+    if (function_.is_none()) return;
+    try {
+      function_(text(progress.doing), text(progress.what), progress.done, progress.all, text(words));
+    } catch (nb::python_error& error) {
+      error.restore();
+      throw PythonError{};
+    }
   }
-}
+
+ private:
+  const nb::object function_;  // or None
+  ProgressText words_;
+  Stopwatch watch_;
+};
 
 class LoadedModel {
  public:
-  LoadedModel(std::string folder, EngineOptions options, const std::set<std::string, std::less<>>& ignored);
+  LoadedModel(std::string folder, EngineOptions options, const std::set<std::string, std::less<>>& ignored,
+              nb::object on_progress);
   ~LoadedModel();
 
   std::vector<i32> prompt_of(nb::handle given, const std::string& where) const;
@@ -49,7 +68,13 @@ class LoadedModel {
   AnswerSettings settings(const nb::dict& given, const std::string& where) const;
   Runner& runner() const;  // throws Error in a process that was forked
   bool is_forked() const { return ::getpid() != process_; }
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Tokenizer& tokenizer() const {  // throws Error where the folder has none
+    if (!tokenizer_)
+      fail(ErrorCode::kIo, "{}; without a tokenizer a model gives logits of tokens alone", no_tokenizer_);
+    return *tokenizer_;
+  }
+  // Waits until the job has ended, or look() returns true.
+  void wait_for(const Progress& job, std::function<bool()> look = {});
   i32 context() const { return context_; }
   i32 vocab() const { return vocab_; }
   void close();
@@ -59,6 +84,7 @@ class LoadedModel {
   nb::dict stats() const;
 
  private:
+  void load_tokenizer();
   std::unique_ptr<Engine> open(EngineOptions options, const std::set<std::string, std::less<>>& ignored);
 
   const pid_t process_ = ::getpid();
@@ -67,14 +93,16 @@ class LoadedModel {
   AnswerSettings settings_;
   i32 context_ = 0, vocab_ = 0;
   std::optional<Tokenizer> tokenizer_;
+  std::string no_tokenizer_;  // why
+  Teller teller_;
   std::map<std::string, ChatTemplate> templates_;  // by their files; "": the model's own
   std::unique_ptr<Runner> runner_;
   bool closed_ = false;
 };
 
 LoadedModel::LoadedModel(std::string folder, EngineOptions options,
-                         const std::set<std::string, std::less<>>& ignored)
-    : folder_(std::move(folder)) {
+                         const std::set<std::string, std::less<>>& ignored, nb::object on_progress)
+    : folder_(std::move(folder)), teller_(std::move(on_progress)) {
   const nb::gil_scoped_release others_run;
   runner_ = std::make_unique<Runner>(open(std::move(options), ignored));
 }
@@ -89,7 +117,8 @@ LoadedModel::~LoadedModel() {
 std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
                                           const std::set<std::string, std::less<>>& ignored) {
   require_model_folder(folder_);
-  tokenizer_ = Tokenizer::load(folder_);
+  const ProgressScope told([this](const ::heddle::Progress& progress) { teller_.tell(progress); });
+  load_tokenizer();
   settings_ = model_settings(folder_, ignored);
   options.progress = [](size_t, size_t) {
     if (is_interrupted()) throw PythonError{};
@@ -105,6 +134,26 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
     notes_.push_back(std::move(note));
   vocab_ = engine->info().vocab;
   return engine;
+}
+
+void LoadedModel::load_tokenizer() {
+  try {
+    tokenizer_ = Tokenizer::load(folder_);
+  } catch (const Error& error) {
+    for (const char* file : {"/tokenizer.json", "/tokenizer.model"})
+      if (path_exists(folder_ + file)) throw;
+    no_tokenizer_ = error.what();
+  }
+}
+
+void LoadedModel::wait_for(const Progress& job, std::function<bool()> look) {
+  try {
+    const nb::gil_scoped_release others_run;
+    const ProgressScope told([this](const ::heddle::Progress& progress) { teller_.tell(progress); });
+    runner().wait(job, {.look = std::move(look), .interrupted = is_interrupted});
+  } catch (const Runner::Interrupted&) {
+    throw PythonError{};
+  }
 }
 
 Runner& LoadedModel::runner() const {
@@ -135,7 +184,7 @@ std::vector<i32> LoadedModel::prompt_of(nb::handle given, const std::string& whe
   if (PyUnicode_Check(given.ptr())) {
     const std::string prompt = given_text(given, where);
     const nb::gil_scoped_release others_run;
-    tokens = tokenizer_->encode(prompt, true);
+    tokens = tokenizer().encode(prompt, true);
   } else {
     tokens = tokens_with(given, vocab_, where, " and no text");
   }
@@ -169,7 +218,7 @@ std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& f
   const Json extra = json_value(variables.ptr(), "chat");
   const std::string made =
       found->second.render_json(json_value(messages.ptr(), "chat"), ChatOptions{.extra = &extra});
-  return tokenizer_->encode(made, false);
+  return tokenizer().encode(made, false);
 }
 
 AnswerSettings LoadedModel::settings(const nb::dict& given, const std::string& where) const {
@@ -234,7 +283,7 @@ nb::object RunningAnswer::next() {
     answer_->ready.pop_front();
     return true;
   };
-  if (!runner.look(take)) wait_for(runner, *answer_, take);
+  if (!runner.look(take)) model_->wait_for(*answer_, take);
   if (!record) return nb::none();
   nb::object reason = nb::none();
   if (!record->reason.empty()) reason = text(record->reason);
@@ -244,8 +293,7 @@ nb::object RunningAnswer::next() {
 
 // Waits for the whole text.
 nb::str RunningAnswer::finish() {
-  Runner& runner = model_->runner();
-  wait_for(runner, *answer_);
+  model_->wait_for(*answer_);
   return text(answer_->text());
 }
 
@@ -278,7 +326,7 @@ nb::list logits_of(const std::shared_ptr<LoadedModel>& model, const nb::list& pr
   } const drop{*model, jobs};
   nb::list made;
   for (const auto& job : jobs) {
-    wait_for(runner, *job);
+    model->wait_for(*job);
     made.append(nb::cast(std::make_unique<Logits>(
         Logits{std::make_shared<std::vector<float>>(std::move(job->logits)), size_t(model->vocab())})));
   }
@@ -286,12 +334,12 @@ nb::list logits_of(const std::shared_ptr<LoadedModel>& model, const nb::list& pr
 }
 
 std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, const nb::dict& options,
-                                        nb::handle ignored) {
+                                        nb::handle ignored, nb::handle on_progress) {
   register_builtins();
   std::set<std::string, std::less<>> names;
   for (const nb::handle name : nb::list(ignored)) names.insert(text_of(name.ptr()));
   return std::make_shared<LoadedModel>(text_of(folder.ptr()), options_with(text_of(device.ptr()), options),
-                                       names);
+                                       names, nb::borrow(on_progress));
 }
 
 // The answers to all prompts, as objects of Python. They are one group.
@@ -320,7 +368,8 @@ nb::list list_of(const std::vector<i32>& tokens) {
 
 void add_model(nb::module_& module) {
   using Shared = std::shared_ptr<LoadedModel>;
-  module.def("load_model", &load_model);
+  module.def("load_model", &load_model, nb::arg("folder"), nb::arg("device"), nb::arg("options"),
+             nb::arg("ignored"), nb::arg("on_progress").none());
   module.def("describe_settings", &describe_settings);
   module.def("describe_options", &describe_options);
   nb::class_<RunningAnswer>(module, "RunningAnswer")

@@ -1,5 +1,6 @@
 // The module _heddle: ops as functions, and what they are.
 #include "heddle/base/error.h"
+#include "heddle/base/near_names.h"
 #include "heddle/base/python_packages.h"
 #include "heddle/ir/executor.h"
 #include "python/src/call.h"
@@ -104,6 +105,9 @@ NB_MODULE(_heddle, module) {
   });
   module.def("function", &function, nb::arg("name"), nb::arg("is_kernel") = false);
   module.def("packet_function", &packet);
+  module.def("set_over_dim", [](nb::handle name, nb::handle function) {
+    entry_of(given_text(name)).set_over_dim(function.ptr());
+  });
   module.def("describe", [](nb::handle name) { return describe(entry_of(given_text(name))); });
   module.def("cases", [](nb::handle name) { return cases_of(entry_of(given_text(name))); });
   module.def("output_dtypes", [](nb::handle name, const nb::list& inputs, const nb::dict& choices) {
@@ -111,6 +115,11 @@ NB_MODULE(_heddle, module) {
   });
   module.def("prepare_case", [](nb::handle name, size_t number, const nb::dict& tensors) {
     prepare_case(entry_of(given_text(name)), number, tensors);
+  });
+  module.def("did_you_mean", [](nb::handle name, const nb::list& known) {
+    std::vector<std::string> names;
+    for (const nb::handle each : known) names.push_back(given_text(each));
+    return text(did_you_mean(given_text(name), names));
   });
   module.def("set_backend", &set_backend);
   module.def("backend", &backend);

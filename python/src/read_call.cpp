@@ -64,8 +64,8 @@ class Reader {
     std::string given;
     for (const auto& dict : {tensors_, attributes_})
       for (const auto& [key, value] : dict) given += (given.empty() ? "" : ", ") + text_of(key.ptr());
-    fail(ErrorCode::kInvalidArgument, "[{}] is scheduled with {}; its arguments are {}", entry_.op.name,
-         given, names);
+    throw WrongCall(
+        fmt::format("[{}] is scheduled with {}; its arguments are {}", entry_.op.name, given, names));
   }
 
   void read(const TensorArgument& argument) {

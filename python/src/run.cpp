@@ -12,6 +12,7 @@
 #include "heddle/ir/executor.h"
 #include "heddle/ir/shape.h"
 #include "python/src/arguments.h"
+#include "python/src/columns.h"
 #include "python/src/fold.h"
 #include "python/src/torch_route.h"
 #include "python/src/values.h"
@@ -300,6 +301,7 @@ class Call {
     path.entry = &entry_, path.reference = entry_.use_reference, path.empty = false;
     path.place = place_, path.copies = copies_, path.threads = 0, path.body = body_;
     if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
+    if (place_.kind != MemoryPlace::Kind::kGpu) require_columns(entry_, args_);
     if (path.reference) return run_reference();
     entry_.prepare(place_);
     CallSite site = this->site();

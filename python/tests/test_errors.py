@@ -59,7 +59,7 @@ WRONG = [
     (lambda: ops.matmul(X, X), ["[matmul]", "b"]),
     (lambda: ops.matmul(X, torch.randn(8, 2, 2)), ["b is f32 [8, 2, 2]"]),
     (lambda: ops.gated_activation(X[:, :7]), ["x", "7"]),
-    (lambda: ops.rope(X, torch.randn(3, 4), head_dim=3), ["[rope]"]),
+    (lambda: ops.rope_rows(X, torch.randn(3, 4), head_dim=3), ["[rope_rows]"]),
     (lambda: ops.route(X), ["[route]", "choice"]),
     (lambda: ops.linear(X, X), ["[linear]", "packed weight", "matmul"]),
     (lambda: ops.attention(X), ["[attention]", "part of a program", "heddle.load"]),

@@ -74,15 +74,21 @@ def test_the_gradient_in_place_of_the_logits():
     assert torch.equal(made, wanted)
 
 
-def test_a_target_that_is_no_column_shows():
+@pytest.mark.parametrize("wrong", [COLUMNS, -1, 1 << 32])
+def test_a_target_that_is_no_column_is_refused_on_a_cpu_and_shows_in_a_program(wrong):
     logits, target = rows()
-    for wrong in (COLUMNS, -1, 1 << 32):
-        target[1] = wrong
-        one = logits.clone().requires_grad_()
-        loss, _ = heddle.ops.cross_entropy(one, target)
-        loss.sum().backward()
-        assert loss.isnan().nonzero().tolist() == [[1]]
-        assert one.grad.isnan().any(-1).nonzero().tolist() == [[1]]
+    target[1] = wrong
+    refused = rf"\[cross_entropy\] target\[1\] is {wrong}; must be 0 to {COLUMNS - 1}, or ignore_index = -100"
+    for given in (logits, logits.clone().requires_grad_(), logits.to(torch.bfloat16)):
+        with pytest.raises(heddle.InvalidArgument, match=refused):
+            heddle.ops.cross_entropy(given, target)
+    weight, x = torch.randn(COLUMNS, 8), torch.randn(len(target), 8)
+    with pytest.raises(heddle.InvalidArgument, match=refused):
+        heddle.linear_cross_entropy(x, weight, target)
+    loss, lse = torch.zeros(len(target)), torch.zeros(len(target))
+    call = heddle.schedule("cross_entropy", logits=logits, target=target, loss=loss, lse=lse)
+    heddle.Megakernel([call]).run()
+    assert loss.isnan().nonzero().tolist() == [[1]]
 
 
 def test_logits_that_are_no_numbers_show():

@@ -32,21 +32,18 @@ NAMES: tuple[str, ...]
 """
 
 
-def tensor_line(tensor):
-    optional = "; optional" if tensor.optional else ""
-    return f"{tensor.name}: [{tensor.dims_text}], {' | '.join(tensor.dtypes)}{optional}"
-
-
 def attribute(info):
     kind = f"Literal[{', '.join(repr(each) for each in info.choices)}]" if info.choices else info.type
-    return f"{info.name}: {kind.replace(chr(39), chr(34))} = {repr(info.default).replace(chr(39), chr(34))}"
+    default = "" if info.default is None else f" = {info.default!r}"
+    return f"{info.name}: {kind}{default}".replace("'", '"')
 
 
 def parameters(info):
     inputs = [f"{each.name}: T | None = None" if each.optional else f"{each.name}: T" for each in info.inputs]
     one = len(info.results) == 1
     outs = "T | dict[str, T] | None" if one else "tuple[T | None, ...] | dict[str, T] | None"
-    return [*inputs, "*", *(attribute(each) for each in info.attributes), f"out: {outs} = None"]
+    dim = ["dim: int = -1"] if info.takes_dim else []
+    return [*inputs, *dim, "*", *(attribute(each) for each in info.attributes), f"out: {outs} = None"]
 
 
 def returns(info):
@@ -56,14 +53,11 @@ def returns(info):
 
 
 def document(info):
-    lines = [info.doc, ""]
-    lines += [*map(tensor_line, info.inputs), "returns " + "; ".join(map(tensor_line, info.outputs))]
-    if not info.callable:
-        lines += ["", f"Raises Unsupported: it {info.why_not}."]
-    else:
-        gradient = "it has a gradient" if info.gradient else "it has no gradient"
-        lines += ["", f"Raises InvalidArgument for other dtypes, sizes, strides or attributes; {gradient}."]
-    wrapped = [textwrap.wrap(line, WIDTH - 4, subsequent_indent="  ") or [""] for line in lines]
+    """The text that `help` shows."""
+    wrapped = [
+        textwrap.wrap(line, WIDTH - 4, subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2)) or [""]
+        for line in getattr(heddle.ops, info.name).__doc__.splitlines()
+    ]
     return "\n".join("    " + line if line else "" for part in wrapped for line in part)
 
 

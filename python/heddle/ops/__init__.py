@@ -7,7 +7,9 @@ arguments, `heddle.ops.info("rms_norm")` what it is.
 
 import sys
 
+import heddle.ops.rows  # noqa: F401  # calls with `dim`
 from heddle import _heddle
+from heddle.errors import UnknownName, did_you_mean
 from heddle.late_torch import follow_torch
 from heddle.ops.info import OpInfo, info
 from heddle.ops.reductions import amax, mean, sum
@@ -22,5 +24,13 @@ for _name in NAMES:
 mm = globals()["matmul"]  # torch's name of it
 
 __all__ = ["NAMES", "OpInfo", "amax", "info", "mean", "mm", "sum", *NAMES]
+
+
+def __getattr__(name):
+    if name.startswith("_"):
+        raise AttributeError(name)
+    near = did_you_mean(name, __all__) or "; heddle.ops.NAMES lists what there is"
+    raise UnknownName(f"[heddle.ops] has no {name}{near}")
+
 
 follow_torch()  # torch.compile must know the functions before it first meets one

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from heddle import _heddle
+from heddle.errors import named
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,16 @@ class TensorInfo:
     dtypes: tuple[str, ...]
     optional: bool
     lead: int  # tensors with one number share their leading dimensions; -1: it takes none
+    note: str = ""  # its shape and meaning, as the op's header has them
 
 
 @dataclass(frozen=True)
 class AttributeInfo:
     name: str
     type: str
-    default: object
+    default: object  # None: a call must give it
     choices: tuple[str, ...]
+    note: str = ""  # its meaning and valid values
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,14 @@ class OpInfo:
     name: str
     doc: str
     signature: str
+    takes_dim: bool  # a call may name the dimension: dim=-1
     why_not: str  # why it cannot be called by itself; empty: it can
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     attributes: tuple[AttributeInfo, ...]
     gradient: tuple[tuple[str, dict], ...]  # calls {argument: value}; empty: it has none
+    about: str  # its formula, and what is special
+    example: str  # lines of Python
     autocast: str  # torch.autocast: "lower": inputs get its dtype; "float32": that, on a GPU; "": they stay
 
     @property
@@ -64,6 +70,7 @@ def _attribute(made):
     return AttributeInfo(choices=tuple(made.pop("choices")), **made)
 
 
+@named
 def info(name):
     """What the op is; raises InvalidArgument where there is none of that name."""
     made = _heddle.describe(name)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import heddle
-from heddle.errors import InvalidArgument
+from heddle.errors import InvalidArgument, named
 
 T = TypeVar("T")
 Dims = int | Sequence[int] | None
 
 
+@named
 def sum(x: T, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum over `dim`: a dimension, several, or None for all. It is added up in float32.
 
@@ -20,11 +21,13 @@ def sum(x: T, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> 
     return _reduced("sum", "sum", x, dim, keepdim, dtype)
 
 
+@named
 def mean(x: T, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The mean over `dim`, as heddle.ops.sum; NaN where there are no elements."""
     return _reduced("mean", "mean", x, dim, keepdim, dtype)
 
 
+@named
 def amax(x: T, dim: Dims = None, keepdim: bool = False) -> T:
     """The maximum over `dim`; NaN where one of the elements is NaN. Elements that are the largest share the
     gradient. Raises InvalidArgument for a dimension without elements."""

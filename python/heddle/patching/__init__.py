@@ -9,7 +9,7 @@ from collections import Counter
 import torch
 
 import heddle.torch  # noqa: F401  # ops with gradients
-from heddle.errors import InvalidArgument, Unsupported
+from heddle.errors import InvalidArgument, Unsupported, named
 from heddle.patching import classes, kinds, loss
 from heddle.patching.report import Report, Row
 
@@ -120,6 +120,7 @@ def _let_generate(root):
     return []
 
 
+@named
 def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", generate=None):
     """Lets parts of a model of transformers run in heddle, and returns the table of what does.
 
@@ -149,6 +150,7 @@ def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", gene
     return patched(model)
 
 
+@named
 def unpatch(model):
     """Gives every module of a model its own class again. A model that is not patched stays as it is."""
     _root(model)
@@ -164,6 +166,7 @@ def unpatch(model):
         module.__dict__.pop(_RECORD, None)
 
 
+@named
 def is_patched(model):
     """Whether `patch` has been at work on a model."""
     _root(model)
@@ -195,6 +198,7 @@ def _counted(model):
     return [Row(*key, count, calls[key]) for key, count in modules.items()]
 
 
+@named
 def patched(model):
     """The table of a patched model: part, path, reason, and calls since it was patched."""
     _root(model)

@@ -4,6 +4,7 @@ import torch
 
 import heddle
 import heddle.ops
+from heddle.errors import named
 
 CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
 SMALL_BYTES = 1 << 20  # of losses and what else is there besides
@@ -128,6 +129,7 @@ def _require_tensors(x, weight, target):
         )
 
 
+@named
 def linear_cross_entropy(
     x,
     weight,

@@ -2,6 +2,7 @@
 
 import torch
 
+import heddle.ops
 from heddle import _heddle
 from heddle.errors import Unsupported
 from heddle.ops.info import info as info_of
@@ -73,8 +74,11 @@ def substitute(registered, function):
     inputs = tuple(each.name for each in registered.info.inputs)
     call, write, gradients = registered.functional, registered.out, registered.with_gradient
     single = len(registered.info.results) == 1
+    over_dim = heddle.ops.rows.OVER_DIM.get(registered.info.name)
 
     def polyfill(*tensors, out=None, **keywords):
+        if over_dim and ("dim" in keywords or len(tensors) > len(inputs)):
+            return over_dim(*tensors, out=out, **keywords)
         tensors = (*tensors, *(keywords.pop(name, None) for name in inputs[len(tensors) :]))
         if out is not None:
             if not single:

@@ -7,6 +7,8 @@ def _input(tensor):
 
 def _attribute(attribute):
     default = attribute.default
+    if default is None:
+        return f"{attribute.type} {attribute.name}"
     text = f'"{default}"' if attribute.type == "str" else repr(default)
     return f"{attribute.type} {attribute.name}={text}"
 
