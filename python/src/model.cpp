@@ -70,7 +70,7 @@ class LoadedModel {
   bool is_forked() const { return ::getpid() != process_; }
   const Tokenizer& tokenizer() const {  // throws Error where the folder has none
     if (!tokenizer_)
-      fail(ErrorCode::kIo, "{}; without a tokenizer a model gives logits of tokens alone", no_tokenizer_);
+      fail(ErrorCode::kIo, "{}; without a tokenizer it gives logits of tokens alone", no_tokenizer_);
     return *tokenizer_;
   }
   // Waits until the job has ended, or look() returns true.

@@ -155,3 +155,63 @@ def test_classes():
     assert issubclass(heddle.CompilerMissing, heddle.Unsupported)
     error = heddle.CompileError("message", log="log", line=3)
     assert (str(error), error.log, error.line) == ("message", "log", 3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "of_python", "said"),
+    [
+        (lambda: ops.rms_norm(X, W, epsilon=1), TypeError, "did you mean eps?"),
+        (lambda: ops.sum(X, axis=1), TypeError, "sum(x, dim=None, keepdim=False, *, dtype=None)"),
+        (lambda: ops.softmax(X, axis=1), TypeError, "softmax(x, dim=-1, *, out=None)"),
+        (lambda: heddle.MegakernelConfig(foo=1), TypeError, "has no argument foo"),
+        (lambda: heddle.MegakernelConfig(scheduler="fast"), ValueError, "'fast' is no scheduler"),
+        (lambda: heddle.MegakernelConfig(executor="thread"), ValueError, "did you mean threads?"),
+        (lambda: heddle.MegakernelConfig(tracing="yes"), ValueError, "tracing is 'yes'"),
+        (lambda: heddle.schedule("softmax", z=X), TypeError, "has no argument z; a call has x, y"),
+        (lambda: heddle.schedule("softmax", x=X, y=X).on(q=X), TypeError, "has no argument q"),
+        (lambda: heddle.schedule("softmx", x=X), ValueError, "did you mean softmax?"),
+        (lambda: ops.rmsnorm, AttributeError, "did you mean rms_norm?"),
+        (lambda: heddle.Megakernl, AttributeError, "did you mean Megakernel?"),
+        (lambda: heddle.patch(), TypeError, "missing 1 required positional argument: 'model'"),
+        (lambda: heddle.linear_cross_entropy(X, W, reducton="sum"), TypeError, "did you mean reduction?"),
+        (lambda: heddle.load("folder", progres=True), ValueError, "progres"),
+        (lambda: ops.head_norm(X, W), TypeError, "head_dim is missing"),
+        (lambda: ops.softmax(X, 2), ValueError, "dim is 2, x has 2 dimensions"),
+    ],
+)
+def test_all_are_errors_of_heddle_and_of_python(wrong, of_python, said):
+    with pytest.raises(heddle.Error) as caught:
+        wrong()
+    assert isinstance(caught.value, of_python)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(heddle._FUNCTIONS, "patched_by_nobody", "no_such_package.module")
+    with pytest.raises(heddle.PackageMissing, match="needs the package no_such_package") as caught:
+        _ = heddle.patched_by_nobody
+    assert isinstance(caught.value, ImportError)
+
+
+@pytest.mark.parametrize("name", ["softmax", "argmax"])
+def test_a_dimension_is_any(name):
+    x = torch.randn(3, 4, 5)
+    ours, theirs = getattr(ops, name), getattr(torch, name)
+    for dim in range(-3, 3):
+        wanted = theirs(x, dim)
+        for made in (ours(x, dim), ours(x, dim=dim), torch.from_numpy(ours(x.numpy(), dim))):
+            assert made.shape == wanted.shape
+            assert made.is_contiguous()
+            torch.testing.assert_close(made.to(wanted.dtype), wanted)
+        out = torch.empty_like(wanted, dtype=made.dtype)
+        assert ours(x, dim, out=out) is out
+        torch.testing.assert_close(out.to(wanted.dtype), wanted)
+
+
+def test_a_dimension_has_a_gradient_and_is_compiled():
+    x, y = (torch.linspace(-1, 1, 24).view(2, 3, 4).requires_grad_() for _ in range(2))
+    compiled = torch.compile(lambda x: ops.softmax(x, 1).square().sum(), fullgraph=True, backend="aot_eager")
+    compiled(x).backward()
+    y.softmax(1).square().sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)
