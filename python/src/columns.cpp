@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "heddle/base/error.h"
-
 namespace heddle::python {
 namespace {
 

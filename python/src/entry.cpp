@@ -6,7 +6,6 @@
 #include "heddle/base/near_names.h"
 #include "heddle/engine/builtins.h"
 #include "heddle/ir/registry.h"
-#include "python/src/document.h"
 
 namespace heddle::python {
 namespace {
@@ -92,13 +91,11 @@ OpEntry::OpEntry(const OpSpec& op_spec) : op(op_spec), why_not(python::why_not(o
   if (why_not.empty())
     for (AttributeArgument& attribute : attributes)
       attribute.required = is_refused_as_zero(op, *attribute.field);
-  doc = op.name + signature() + "\n--\n\n" + document_of(*this);
 }
 
 void OpEntry::set_over_dim(PyObject* function) {
   Py_INCREF(function);
   over_dim = function;
-  doc = op.name + signature() + "\n--\n\n" + document_of(*this);
 }
 
 std::string value_text(const Field& field, const std::byte* args) {

@@ -47,7 +47,7 @@ struct OpEntry {
   const Field* ignored =
       nullptr;          // the attribute that says which target is none; null: no input names columns
   std::string why_not;  // why it cannot be called by itself, and what to use; empty: it can
-  std::string doc;      // with the signature in the form that `inspect` reads
+  std::string doc;      // with the signature in the form that `inspect` reads; made with the first function
   std::atomic<bool> use_reference = false;
   bool is_own = false;                 // Python declared it, so that no other library knows it
   PyObject* over_dim = nullptr;        // what calls with `dim` come to; null: the op takes none
@@ -59,7 +59,7 @@ struct OpEntry {
     if (prepare_host && place.kind != MemoryPlace::Kind::kGpu) prepare_host();
   }
 
-  // Before a function of the op is made, which has the address of `doc`. The function lives as long as the process.
+  // Before a function of the op is made, whose help says so. What is given lives as long as the process.
   void set_over_dim(PyObject* function);
 
   std::string signature() const;  // "(x, weight, *, eps=1e-05, out=None)"

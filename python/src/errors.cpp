@@ -3,7 +3,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/types.h"
-#include "python/src/object.h"
+#include "python/src/arguments.h"
 
 namespace heddle::python {
 namespace {

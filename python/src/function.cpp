@@ -1,5 +1,6 @@
 // Ops as functions of Python, called without a tuple or a dict.
-#include "python/src/call.h"
+#include "python/src/arguments.h"
+#include "python/src/document.h"
 #include "python/src/torch_route.h"
 
 namespace heddle::python {
@@ -87,6 +88,7 @@ PyObject* call_past_dispatcher(PyObject* self, PyObject* const* args, Py_ssize_t
 using Call = PyObject*(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
 PyObject* function_of(OpEntry& entry, Call* way, PyObject* registered) {
+  if (entry.doc.empty()) entry.doc = entry.op.name + entry.signature() + "\n--\n\n" + document_of(entry);
   auto* const function = new Function{entry, {}, registered};  // lives as long as the process, as ops do
   function->method = {.ml_name = entry.op.name.c_str(),
                       .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(way)),

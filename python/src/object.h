@@ -8,17 +8,10 @@
 
 #include <nanobind/nanobind.h>
 
-#include "heddle/base/error.h"
-
 namespace heddle::python {
 
 // Python has an exception set already.
 struct PythonError : std::exception {};
-
-// The caller's arguments are others than the function has. Python sees heddle.WrongCall, which is a TypeError too.
-struct WrongCall : Error {
-  explicit WrongCall(const std::string& message) : Error(ErrorCode::kInvalidArgument, message) {}
-};
 
 // Owns one reference.
 class Object {

@@ -21,7 +21,7 @@ struct Adamw {
   float beta1 = 0.9f;          // 0 to 1
   float beta2 = 0.999f;        // 0 to 1
   float eps = 1e-8f;           // at least 0
-  float weight_decay = 1e-2f;  // of the parameter itself, before lr
+  float weight_decay = 1e-2f;  // taken off the parameter itself, times lr
   float grad_scale = 1;        // multiplies the gradient
   i32 step = 1;                // counted from 1
 

@@ -21,7 +21,7 @@ struct PowerAttention {
   Tensor y;                // [B, T, H, E]
   Tensor total;            // f32 [B, T, H]
   i32 power = 2;           // 2 or 4
-  float scale = 1;         // of scores, before the power
+  float scale = 1;         // multiplies scores before the power
   i32 chunk = 0;           // positions of a chunk; 0: all
   bool normalise = false;  // divide by the sum of weights
   float eps = 0;           // added to that sum

@@ -19,7 +19,7 @@ struct PowerAttentionBackward {
   Tensor dq;               // [B, T, H, K]
   Tensor dl_rows;          // f32 [B, T, H]: l_i as the gate of row i
   i32 power = 2;           // 2 or 4
-  float scale = 1;         // of scores, before the power
+  float scale = 1;         // multiplies scores before the power
   i32 chunk = 0;           // positions that share a state; 0: all
   bool normalise = false;  // divide by the sum of weights
   float eps = 0;           // added to that sum

@@ -15,7 +15,7 @@ struct PowerAttentionPastBackward {
   Tensor dtotal;           // f32 [B, T, H]
   Tensor dpast;            // [B, T, H, P]
   i32 power = 2;           // 2 or 4
-  float scale = 1;         // of scores, before the power
+  float scale = 1;         // multiplies scores before the power
   bool normalise = false;  // divide by the sum of weights
   float eps = 0;           // added to that sum
 

@@ -106,7 +106,7 @@ def adamw(
         beta1 = 0.9: float; 0 to 1
         beta2 = 0.999: float; 0 to 1
         eps = 1e-08: float; at least 0
-        weight_decay = 0.01: float; of the parameter itself, before lr
+        weight_decay = 0.01: float; taken off the parameter itself, times lr
         grad_scale = 1: float; multiplies the gradient
         step = 1: int; counted from 1
     Gradient: none.
@@ -1658,7 +1658,7 @@ def power_attention(
         total: [B, T, H]; float32
     Attributes:
         power = 2: int; 2 or 4
-        scale = 1: float; of scores, before the power
+        scale = 1: float; multiplies scores before the power
         chunk = 0: int; positions of a chunk; 0: all
         normalise = False: bool; divide by the sum of weights
         eps = 0: float; added to that sum
@@ -1712,7 +1712,7 @@ def power_attention_backward(
         dl_rows: [B, T, H]: l_i as the gate of row i; float32
     Attributes:
         power = 2: int; 2 or 4
-        scale = 1: float; of scores, before the power
+        scale = 1: float; multiplies scores before the power
         chunk = 0: int; positions that share a state; 0: all
         normalise = False: bool; divide by the sum of weights
         eps = 0: float; added to that sum
@@ -1773,7 +1773,7 @@ def power_attention_keys_backward(
         dl: [B, T, H]; float32
     Attributes:
         power = 2: int; 2 or 4
-        scale = 1: float; of scores, before the power
+        scale = 1: float; multiplies scores before the power
         chunk = 0: int; positions that share a state; 0: all
         normalise = False: bool; divide by the sum of weights
         eps = 0: float; added to that sum
@@ -1824,7 +1824,7 @@ def power_attention_past_backward(
         dpast: [B, T, H, P]; float32, float16 or bfloat16
     Attributes:
         power = 2: int; 2 or 4
-        scale = 1: float; of scores, before the power
+        scale = 1: float; multiplies scores before the power
         normalise = False: bool; divide by the sum of weights
         eps = 0: float; added to that sum
     Gradient: none.
