@@ -63,7 +63,7 @@ def tiny(family, dtype=torch.float32, seed=0, **changes):
 
 def take_every_size(monkeypatch):
     """Heddle takes calls of all sizes, also where torch is as fast."""
-    for kind in set(kinds.KNOWN.values()):
+    for kind in kinds.ALL:
         monkeypatch.setattr(kind, "least", 0)
         monkeypatch.setattr(kind, "least_training", 0)
         monkeypatch.setattr(kind, "training_dtypes", (torch.float32, torch.bfloat16))

@@ -10,12 +10,11 @@ import torch
 
 import heddle.torch  # noqa: F401  # ops with gradients
 from heddle.errors import InvalidArgument, Unsupported, named
-from heddle.patching import classes, kinds, loss
+from heddle.patching import classes, find, kinds, loss
 from heddle.patching.report import Report, Row
 
 __all__ = ["Report", "Row", "is_patched", "patch", "patched", "unpatch"]
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "gemma3_text")
 _RECORD = "_heddle_record"  # in the root: the rows of parts that nothing was changed for
 
 _ONE_KERNEL = "torch has it in one kernel, and heddle's is not faster"
@@ -35,45 +34,53 @@ def _root(model):
     raise InvalidArgument(f"[patch] {type(model).__name__} holds no model of transformers")
 
 
-def _supported(model):
-    root = _root(model)
-    name = root.config.model_type
-    if name not in FAMILIES:
-        raise Unsupported(
-            f"[patch] {type(root).__name__} is of the family {name!r}; must be one of {', '.join(FAMILIES)}"
-        )
-    return root
-
-
 def _parts(root):
-    """(part, module, reason): the modules that could be changed; the reason says why one is not."""
+    """(part, kind, module, reason): the modules that could be changed; the reason says why one is not."""
+    found = {}  # by class
     for module in root.modules():
-        cls = classes.original_of(module) or type(module)
-        kind = kinds.kind_of(cls)
+        cls = find.own_class(module)
+        if cls not in found:
+            found[cls] = kinds.kind_of(module)
+        kind, reason = found[cls]
+        if kind is kinds.GATED_SILU and kinds.kind_of(getattr(module, find.gated(module).act))[0]:
+            continue  # its activation is a part of its own
         if kind:
-            yield kind.part, module, kinds.refusal(cls, kind) or _refusal(kind, module)
-        elif cls.__name__.endswith(("RMSNorm", "LayerNorm")):
-            yield "norm", module, f"{kinds.class_name(cls)} is not known"
-        if cls.__name__.endswith("MLP"):
-            act = getattr(module, "act_fn", None) or getattr(module, "act", None)
-            if not kind and isinstance(act, torch.nn.Module) and not kinds.kind_of(type(act)):
-                yield "mlp", module, f"{type(act).__name__}: {_ONE_KERNEL}"
-        elif not kind and cls.__name__.endswith("Attention"):
-            yield "attention", module, f"{kinds.class_name(cls)} is not known"
+            yield kind.part, kind, module, reason or _refusal(kind, module)
+        elif cls.__name__.endswith("Norm"):
+            yield "norm", None, module, f"{kinds.class_name(cls)} is no norm that heddle has"
+        elif cls.__name__.endswith(("MLP", "Experts")):
+            acts = [each for each in module.children() if find.looks_like_function(each)]
+            if acts and all(kinds.kind_of(act)[0] is None for act in acts):
+                yield "mlp", None, module, _why_no_mlp(cls, acts)
+        elif cls.__name__.endswith("Attention"):
+            yield "attention", None, module, f"{kinds.class_name(cls)} does not call the config's attention"
+
+
+def _why_no_mlp(cls, acts):
+    if cls.__name__.endswith("Experts"):
+        return f"{kinds.class_name(cls)} multiplies by all experts' weights as one tensor"
+    return f"{type(acts[0]).__name__}: {_ONE_KERNEL}"
 
 
 def _refusal(kind, module):
     """Why this module of a known class is left alone; empty: it is not."""
-    if kind is kinds.GATED_SILU and not kinds.is_plain_silu(module.act_fn):
-        return f"its act_fn is {type(module.act_fn).__name__}, or is watched; must be a SiLU"
+    if kind is kinds.GATED_SILU:
+        name = find.gated(module).act
+        act = getattr(module, name)
+        if not kinds.is_plain_silu(act):
+            return f"its {name} is {type(act).__name__}, or is watched; must be a SiLU"
     if kind is kinds.ATTENTION and module.config._attn_implementation not in ("heddle", "sdpa"):
         return f"its attention is {module.config._attn_implementation!r}; heddle takes calls of 'sdpa'"
     return ""
 
 
 def _swap(root, wanted):
-    refused = Counter()
-    for part, module, reason in list(_parts(root)):
+    refused, parts = Counter(), list(_parts(root))
+    if not any(kind for _, kind, _, _ in parts):
+        raise Unsupported(
+            f"[patch] {type(root).__name__} has no norm, gated MLP or attention that heddle knows"
+        )
+    for part, kind, module, reason in parts:
         if part not in wanted:
             continue
         if not reason and (owner := classes.foreign(module)):
@@ -81,14 +88,14 @@ def _swap(root, wanted):
         if reason:
             refused[part, reason] += 1
         else:
-            classes.put_on(module, kinds.kind_of(type(module)))
+            classes.put_on(module, kind)
             _follow(module, on=True)
     return [Row(part, "torch", reason, count, None) for (part, reason), count in refused.items()]
 
 
 def _follow(module, on):
     """The config of an attention module says which function it calls."""
-    if kinds.kind_of(classes.original_of(module) or type(module)) is kinds.ATTENTION:
+    if getattr(type(module), "_heddle_kind", None) is kinds.ATTENTION:
         from heddle.patching import attention
 
         attention.use(module, attention.NAME if on else attention.OWN)
@@ -135,7 +142,7 @@ def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", gene
         _check(name, value, (True, False))
     _check("cross_entropy", cross_entropy, ("auto", True, False))
     _check("generate", generate, (None, "megakernel"))
-    root = _supported(model)
+    root = _root(model)
     rows = []
     unpatch(model)
     if cross_entropy:

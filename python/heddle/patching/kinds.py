@@ -4,12 +4,10 @@ Each one is tried against the class's own forward before it is used: a class tha
 under a known name, in another version of transformers, is left alone.
 """
 
-import types
-
 import torch
 
 import heddle.ops
-from heddle.patching import classes, fits
+from heddle.patching import classes, find, fits
 
 _is_compiling = torch.compiler.is_compiling
 
@@ -53,9 +51,9 @@ class Kind:
             return f"torch is as fast in {fits.dtype_text(x.dtype)} in training"
         return "" if x.numel() >= self.least_training else "torch is as fast for so few values in training"
 
-    def trial(self, cls):
-        """Why the stand-in of a class is not used; empty: it computes what the class does."""
-        return self.at_any_size(lambda: _compare(cls, self))
+    def trial(self, module):
+        """Why the stand-in of a module's class is not used; empty: it computes what the class does."""
+        return self.at_any_size(lambda: _compare(module, self))
 
     def at_any_size(self, run):
         """Runs it where no call without a gradient is too small."""
@@ -77,11 +75,10 @@ def _kind(name):
 class RmsNorm(Kind):
     """x / sqrt(mean(x^2) + eps) * weight, or * (1 + weight) in f32 as Gemma has it."""
 
-    def __init__(self, name, eps, plus_one):
+    def __init__(self, name, plus_one):
         dtypes = (torch.float32, torch.bfloat16)
         sizes = {"least": 0, "least_training": 1 << 17, "training_dtypes": dtypes}
         super().__init__(name, "norm", "heddle rms_norm", **sizes)
-        self.eps = eps
         self.plus_one = plus_one
         self.verdicts = {}
 
@@ -90,8 +87,9 @@ class RmsNorm(Kind):
         return fits.tensors(x, weight) or ("" if self.plus_one else fits.same_dtype(x, weight))
 
     def members(self, original):
-        eps, plus_one, verdicts, judge = self.eps, self.plus_one, self.verdicts, self.judge
+        plus_one, verdicts, judge = self.plus_one, self.verdicts, self.judge
         slower = self.slower
+        numbers = []  # the name of eps in this class
         own, rms_norm = original.forward, heddle.ops.rms_norm
 
         def forward(self, hidden_states):
@@ -114,12 +112,14 @@ class RmsNorm(Kind):
                 return own(self, x)
             if plus_one:
                 weight = 1.0 + weight.float()
-            return rms_norm(x, weight, eps=getattr(self, eps))
+            if not numbers:
+                numbers.append(find.number_of(self))
+            return rms_norm(x, weight, eps=getattr(self, numbers[0]))
 
         return {"forward": forward}
 
-    def example(self, original):
-        return original(16, eps=1e-3), torch.linspace(-2, 2, 48).view(3, 16)
+    def example(self, module):
+        return find.narrow(module, 16), torch.linspace(-2, 2, 48, dtype=torch.float32).view(3, 16)
 
 
 class Activation(Kind):
@@ -160,12 +160,13 @@ class Activation(Kind):
 
         return {"forward": forward}
 
-    def example(self, original):
-        return original(), torch.linspace(-6, 6, max(self.least, 64)).view(4, -1)
+    def example(self, module):
+        x = torch.linspace(-6, 6, max(self.least, 64), dtype=torch.float32)
+        return find.bare(module), x.view(4, -1)
 
 
 class LayerNorm(Kind):
-    """torch's own, over the last dimension, with a weight."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias over the last dimension; the bias may be missing."""
 
     least_gpu_training = 1 << 26  # torch's gradient takes no Python, which smaller kernels do not hide
 
@@ -176,8 +177,8 @@ class LayerNorm(Kind):
 
     def judge(self, module, x):
         """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
-        weight, bias = module.weight, module.bias
-        if weight is None or len(module.normalized_shape) != 1:
+        weight, bias = module.weight, getattr(module, "bias", None)
+        if weight is None or weight.dim() != 1:
             return "it has no weight, or more dimensions than one"
         given = (x, weight) if bias is None else (x, weight, bias)
         return fits.tensors(*given) or next(filter(None, (fits.same_dtype(x, each) for each in given)), "")
@@ -185,6 +186,7 @@ class LayerNorm(Kind):
     def members(self, original):
         verdicts, judge, slower = self.verdicts, self.judge, self.slower
         own, layer_norm = original.forward, heddle.ops.layer_norm
+        numbers = []  # the name of eps in this class
 
         def forward(self, input):
             if _is_compiling():
@@ -192,28 +194,32 @@ class LayerNorm(Kind):
             x = input
             reason = slower(self, x)
             if not reason:
-                weight, bias = self.weight, self.bias
+                weight, bias = self.weight, getattr(self, "bias", None)
                 types = [
                     None if each is None else (type(each), each.dtype, each.device)
                     for each in (x, weight, bias)
                 ]
-                key = (*types, len(self.normalized_shape))
+                key = (*types, 0 if weight is None else weight.dim())
                 reason = verdicts.get(key)
                 if reason is None:
                     reason = verdicts[key] = judge(self, x)
             reason = reason or fits.watched(x)
             calls = self.__dict__[classes.CALLS]
             calls[reason] = calls.get(reason, 0) + 1
-            return own(self, x) if reason else layer_norm(x, self.weight, self.bias, eps=self.eps)
+            if reason:
+                return own(self, x)
+            if not numbers:
+                numbers.append(find.number_of(self))
+            return layer_norm(x, weight, bias, eps=getattr(self, numbers[0]))
 
         return {"forward": forward}
 
-    def example(self, original):
-        return original(16, eps=1e-3), torch.linspace(-2, 2, 48).view(3, 16)
+    def example(self, module):
+        return find.narrow(module, 16), torch.linspace(-2, 2, 48, dtype=torch.float32).view(3, 16)
 
 
 class GatedSilu(Kind):
-    """down_proj(silu(gate_proj(x)) * up_proj(x)), with the projections as the module has them."""
+    """down(silu(gate(x)) * up(x)), with the projections as the module has them: two or one of both halves."""
 
     def __init__(self):
         sizes = {"least": 1 << 22, "least_training": 1 << 22, "training_dtypes": (torch.float32,)}
@@ -227,11 +233,17 @@ class GatedSilu(Kind):
         verdicts, judge, slower = self.verdicts, self.judge, self.slower
         own, gated_product = original.forward, heddle.ops.gated_product
 
+        found = []  # the names of the children in this class
+
         def forward(self, x):
-            act = self.act_fn
+            if not found:
+                found.append(find.gated(self))
+            names = found[0]
+            act = getattr(self, names.act)
             if _is_compiling() or not is_plain_silu(act):
                 return own(self, x)
-            gate, up = self.gate_proj(x), self.up_proj(x)
+            gate = getattr(self, names.gate)(x)
+            gate, up = (gate, getattr(self, names.up)(x)) if names.up else gate.chunk(2, dim=-1)
             reason = slower(self, gate)
             if not reason:
                 key = (type(gate), gate.dtype, gate.device, type(up), up.dtype, up.device)
@@ -241,13 +253,18 @@ class GatedSilu(Kind):
             reason = reason or fits.watched(gate)
             calls = self.__dict__[classes.CALLS]
             calls[reason] = calls.get(reason, 0) + 1
-            return self.down_proj(act(gate) * up if reason else gated_product(gate, up, kind="silu"))
+            product = act(gate) * up if reason else gated_product(gate, up, kind="silu")
+            return getattr(self, names.down)(product)
 
         return {"forward": forward}
 
-    def example(self, original):
-        names = {"hidden_size": 16, "intermediate_size": 24, "hidden_act": "silu", "mlp_bias": False}
-        return original(types.SimpleNamespace(**names)), torch.linspace(-0.2, 0.2, 48).view(3, 16)
+    def example(self, module):
+        names = find.gated(module)
+        sizes = {names.gate: (16, 24 if names.up else 48), names.down: (24, 16), names.up: (16, 24)}
+        children = {names.act: torch.nn.SiLU()}
+        children |= {name: torch.nn.Linear(*size) for name, size in sizes.items() if name}
+        x = torch.linspace(-0.2, 0.2, 48, dtype=torch.float32).view(3, 16)
+        return find.bare(module, children, {}), x
 
 
 def is_plain_silu(act):
@@ -291,14 +308,14 @@ class Attention(Kind):
         most = self.shares[0 if not _trains(module) else 2 if alone else 1]
         return "" if share <= most else "its mask hides too few keys: torch is as fast"
 
-    def trial(self, cls):
+    def trial(self, module):
         from heddle.patching import attention
 
         return self.at_any_size(lambda: attention.trial(self))
 
 
-RMS_NORM = classes.register(RmsNorm("rms_norm", "variance_epsilon", plus_one=False))
-RMS_NORM_PLUS_ONE = classes.register(RmsNorm("rms_norm_plus_one", "eps", plus_one=True))
+RMS_NORM = classes.register(RmsNorm("rms_norm", plus_one=False))
+RMS_NORM_PLUS_ONE = classes.register(RmsNorm("rms_norm_plus_one", plus_one=True))
 # transformers has gelu_new as eight operations of torch, gelu_pytorch_tanh as one.
 GELU_NEW = classes.register(Activation("gelu_new", one_kernel=False, least=0, least_training=1 << 17))
 GELU_TANH = classes.register(Activation("gelu_tanh", one_kernel=True, least=1 << 12, least_training=1 << 20))
@@ -308,35 +325,49 @@ GATED_SILU = classes.register(GatedSilu())
 ATTENTION = classes.register(Attention())
 
 _SILU = ("transformers.activations.SiLUActivation", "torch.nn.modules.activation.SiLU")
-_MODELS = "transformers.models"
-_LIKE_LLAMA = (("llama", "Llama"), ("mistral", "Mistral"), ("qwen2", "Qwen2"), ("qwen3", "Qwen3"))
-_ALL = (*_LIKE_LLAMA, ("gemma2", "Gemma2"), ("gemma3", "Gemma3"), ("gpt2", "GPT2"))
-KNOWN = {
-    **{f"{_MODELS}.{family}.modeling_{family}.{name}RMSNorm": RMS_NORM for family, name in _LIKE_LLAMA},
-    **{f"{_MODELS}.{family}.modeling_{family}.{name}MLP": GATED_SILU for family, name in _LIKE_LLAMA},
-    **{f"{_MODELS}.{family}.modeling_{family}.{name}Attention": ATTENTION for family, name in _ALL},
-    "torch.nn.modules.normalization.LayerNorm": LAYER_NORM,
-    **{f"{_MODELS}.gemma{n}.modeling_gemma{n}.Gemma{n}RMSNorm": RMS_NORM_PLUS_ONE for n in (2, 3)},
-    "transformers.activations.NewGELUActivation": GELU_NEW,
-    "transformers.activations.GELUTanh": GELU_TANH,
-}
+ALL = (RMS_NORM, RMS_NORM_PLUS_ONE, LAYER_NORM, GELU_NEW, GELU_TANH, GATED_SILU, ATTENTION)
 
-_TRIED = {}  # a class to why its stand-in is not used
+_TRIED = {}  # a class and kind to why its stand-in is not used
 
 
 def class_name(cls):
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def kind_of(cls):
-    """The kind of stand-in for a class; None where heddle has none."""
-    return KNOWN.get(class_name(cls))
+def _candidates(module):
+    """The kinds that a module may be of, by what it has."""
+    if find.calls_interface(find.own_class(module)) and hasattr(module, "config"):
+        return (ATTENTION,)
+    if find.looks_like_norm(module):
+        return (RMS_NORM, RMS_NORM_PLUS_ONE, LAYER_NORM)
+    if find.looks_like_function(module):
+        return (GELU_TANH, GELU_NEW)
+    return (GATED_SILU,) if find.gated(module) else ()
 
 
-def _compare(cls, kind):
-    """Compares the stand-in's numbers with the class's own."""
+def kind_of(module):
+    """The kind of stand-in for a module, and why its class is left alone; (None, "") where there is none."""
+    candidates = _candidates(module)
+    if candidates and not find.is_of_a_library(find.own_class(module)):
+        # It may do more than compute.
+        why = f"{class_name(find.own_class(module))} is no class of transformers or torch"
+        return (None, "") if isinstance(candidates[0], Activation) else (candidates[0], why)
+    reasons = [refusal(module, kind) for kind in candidates]
+    for kind, reason in zip(candidates, reasons, strict=True):
+        if not reason:
+            if kind is GELU_TANH and find.operations(module, torch.zeros(2)) > 1:
+                return GELU_NEW, ""
+            return kind, ""
+    if not candidates or isinstance(candidates[0], Activation):
+        return None, ""
+    return candidates[0], reasons[0]
+
+
+def _compare(original, kind):
+    """Compares the stand-in's numbers with those of the module's own class."""
+    cls = find.own_class(original)
     with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
-        module, x = kind.example(cls)
+        module, x = kind.example(original)
         for parameter in module.parameters():
             parameter.copy_(torch.linspace(0.5, 1.5, parameter.numel()).view_as(parameter))
         module.eval()
@@ -356,12 +387,13 @@ def _compare(cls, kind):
     return ""
 
 
-def refusal(cls, kind):
-    """Why a class is left alone although its name is known; empty: its stand-in computes the same."""
-    if cls not in _TRIED:
+def refusal(module, kind):
+    """Why the class of a module is left alone; empty: its stand-in computes the same."""
+    cls = find.own_class(module)
+    if (cls, kind) not in _TRIED:
         try:
             with torch.no_grad():
-                _TRIED[cls] = kind.trial(cls)
+                _TRIED[cls, kind] = kind.trial(module)
         except Exception as error:
-            _TRIED[cls] = f"{cls.__name__} of this transformers cannot be tried: {error}"
-    return _TRIED[cls]
+            _TRIED[cls, kind] = f"{cls.__name__} of this transformers cannot be tried: {error}"
+    return _TRIED[cls, kind]
