@@ -1,4 +1,4 @@
-"""Families whose parts heddle.patch finds by what they do: results and gradients are those of transformers."""
+"""Families whose parts heddle.patch finds by what they do: all numbers are those of transformers."""
 
 import pytest
 import torch
