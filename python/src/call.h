@@ -45,5 +45,7 @@ Path& last_path();
 PyObject* op_function(OpEntry& entry, bool is_kernel);
 // The same as torch.ops.heddle has it. `registered`: what calls the op by torch's dispatcher.
 PyObject* packet_function(OpEntry& entry, PyObject* registered);
+// The same as the kernel of torch's Autograd key. `in_python`: the kernel for calls that something looks at.
+PyObject* autograd_function(OpEntry& entry, PyObject* in_python);
 
 }  // namespace heddle::python

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "heddle/base/error.h"
+#include "python/src/arguments.h"
 #include "python/src/describe.h"
+#include "python/src/fold.h"
 #include "python/src/kind.h"
 #include "python/src/values.h"
 
@@ -75,12 +77,14 @@ std::optional<DType> dtype_of(nb::handle name) {
   fail(ErrorCode::kInvalidArgument, "'{}' is no dtype of heddle", wanted);
 }
 
-// The case with other dtypes of its inputs; nothing where it has other inputs.
+// The case with other dtypes of its inputs, and without optional ones; nothing where it lacks one.
 std::optional<std::vector<std::byte>> with_dtypes(const OpEntry& entry, const Case& test,
                                                   const std::vector<std::optional<DType>>& dtypes) {
   std::vector<std::byte> args = test.args;
   for (size_t i = 0; i < dtypes.size(); ++i) {
-    Tensor& tensor = entry.inputs[i].field->tensor(args.data());
+    const Field& field = *entry.inputs[i].field;
+    Tensor& tensor = field.tensor(args.data());
+    if (!dtypes[i] && field.optional) tensor = Tensor();
     if ((tensor.rank > 0) != dtypes[i].has_value()) return {};
     if (dtypes[i]) tensor.dtype = *dtypes[i];
   }
@@ -119,6 +123,41 @@ nb::list output_dtypes(const OpEntry& entry, const nb::list& inputs, const nb::d
   }
   if (refusal) std::rethrow_exception(refusal);
   fail(ErrorCode::kInvalidArgument, "[{}] takes no such set of tensors", entry.op.name);
+}
+
+nb::list output_forms(const OpEntry& entry, const nb::list& inputs, const nb::dict& attributes) {
+  std::vector<std::byte> args = entry.op.defaults;
+  for (const auto& [key, value] : attributes) {
+    const std::string name = text_of(key.ptr());
+    set_attribute(entry.op.name, *find_field(entry.op.fields, name), args.data(),
+                  attribute_value({entry.op.name, name}, value.ptr()));
+  }
+  require(inputs.size() == entry.inputs.size(), "[{}] has {} inputs, not {}", entry.op.name,
+          entry.inputs.size(), inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_none()) continue;
+    std::vector<i64> sizes, strides;
+    for (const nb::handle size : inputs[i][1]) sizes.push_back(nb::cast<i64>(size));
+    for (const nb::handle stride : inputs[i][2]) strides.push_back(nb::cast<i64>(stride));
+    View view{.dtype = *dtype_of(inputs[i][0]),
+              .size = sizes,
+              .stride = strides,
+              .place = {MemoryPlace::Kind::kHost, 0}};
+    Folded folded = fold(entry, entry.inputs[i], view);
+    if (!folded.lies_as_rows)
+      view.stride = {}, folded = fold(entry, entry.inputs[i], view);  // a copy is dense
+    bind_tensor(entry, entry.inputs[i], folded, view, view.place, args.data());
+  }
+  const CheckedCall call = check_call(entry.op, args.data());
+  nb::list made;
+  for (const TensorArgument& output : entry.outputs) {
+    if (output.field->optional) continue;
+    const Tensor& tensor = output.field->tensor(call.args.data());
+    nb::list sizes;
+    for (int d = 0; d < tensor.rank; ++d) sizes.append(tensor.size[d]);
+    made.append(nb::make_tuple(nb::str(info_of(tensor.dtype).numpy), sizes));
+  }
+  return made;
 }
 
 }  // namespace heddle::python

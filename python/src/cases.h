@@ -16,4 +16,8 @@ void prepare_case(const OpEntry& entry, size_t number, const nanobind::dict& ten
 nanobind::list output_dtypes(const OpEntry& entry, const nanobind::list& inputs,
                              const nanobind::dict& choices);
 
+// (dtype, sizes) of each output for inputs (dtype, sizes, strides), or None. Leading dimensions are one. Throws Error as a call would.
+nanobind::list output_forms(const OpEntry& entry, const nanobind::list& inputs,
+                            const nanobind::dict& attributes);
+
 }  // namespace heddle::python

@@ -85,6 +85,20 @@ PyObject* call_past_dispatcher(PyObject* self, PyObject* const* args, Py_ssize_t
   });
 }
 
+// The kernel of torch's Autograd key, whose first argument has the dispatcher's keys. Where nothing watches and no gradient
+// is wanted the op runs at once; Python's form, `registered`, goes on in the dispatcher.
+PyObject* call_autograd(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&] {
+    const Function& function = function_in(self);
+    const Given given = sort_arguments(function.entry, args + 1, count - 1, names);
+    try {
+      if (route_of(given) == Route::kDirect) return run_op(function.entry, given).release();
+    } catch (const NotMemory&) {
+    }
+    return call_with(function.registered, args, count, names);
+  });
+}
+
 using Call = PyObject*(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
 PyObject* function_of(OpEntry& entry, Call* way, PyObject* registered) {
@@ -108,6 +122,11 @@ PyObject* op_function(OpEntry& entry, bool is_kernel) {
 PyObject* packet_function(OpEntry& entry, PyObject* registered) {
   Py_INCREF(registered);
   return function_of(entry, call_past_dispatcher, registered);
+}
+
+PyObject* autograd_function(OpEntry& entry, PyObject* in_python) {
+  Py_INCREF(in_python);
+  return function_of(entry, call_autograd, in_python);
 }
 
 }  // namespace heddle::python

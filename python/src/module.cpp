@@ -30,6 +30,10 @@ nb::object packet(nb::handle name, nb::handle registered) {
   return nb::steal(packet_function(entry_of(given_text(name)), registered.ptr()));
 }
 
+nb::object autograd(nb::handle name, nb::handle in_python) {
+  return nb::steal(autograd_function(entry_of(given_text(name)), in_python.ptr()));
+}
+
 void set_backend(nb::handle op, nb::handle backend) {
   OpEntry& entry = entry_of(given_text(op));
   const std::string wanted = given_text(backend);
@@ -108,10 +112,14 @@ NB_MODULE(_heddle, module) {
   module.def("set_over_dim", [](nb::handle name, nb::handle function) {
     entry_of(given_text(name)).set_over_dim(function.ptr());
   });
+  module.def("autograd_function", &autograd);
   module.def("describe", [](nb::handle name) { return describe(entry_of(given_text(name))); });
   module.def("cases", [](nb::handle name) { return cases_of(entry_of(given_text(name))); });
   module.def("output_dtypes", [](nb::handle name, const nb::list& inputs, const nb::dict& choices) {
     return output_dtypes(entry_of(given_text(name)), inputs, choices);
+  });
+  module.def("output_forms", [](nb::handle name, const nb::list& inputs, const nb::dict& attributes) {
+    return output_forms(entry_of(given_text(name)), inputs, attributes);
   });
   module.def("prepare_case", [](nb::handle name, size_t number, const nb::dict& tensors) {
     prepare_case(entry_of(given_text(name)), number, tensors);

@@ -100,6 +100,7 @@ class Call {
  private:
   const Kind& kind_for(const TensorArgument& argument, PyObject* tensor) {
     const Kind* kind = kind_of(tensor);
+    if (!kind && takes_functions(tensor)) throw NotMemory(ErrorCode::kInvalidArgument, "no tensor");
     if (!kind)
       fail(ErrorCode::kInvalidArgument,
            "[{}] {} is {}, of type {}; must be a torch.Tensor or a numpy.ndarray", entry_.op.name,

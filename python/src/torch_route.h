@@ -1,5 +1,5 @@
 // What torch does beside memory: gradients, modes that record or fake calls, versions of tensors. All of it is asked
-// through Python's objects, so that nothing here links to torch.
+// through Python's objects, or functions that are found by their symbols, so that nothing here links to torch.
 #pragma once
 
 #include "python/src/call.h"
@@ -8,17 +8,20 @@ namespace heddle::python {
 
 enum class Route : u8 {
   kDirect,    // plain memory, and nobody watches
-  kDispatch,  // a mode or a subclass wants to see the call: torch's dispatcher takes it
+  kDispatch,  // something wants to see the call, or the tensor is no memory: torch's dispatcher takes it
   kGradient,  // a gradient is wanted
   kAutocast,  // torch.autocast converts the inputs; run_op finds it
 };
 Route route_of(const Given& given);
 
-// All tensors are plain ones of torch, and no gradient, mode or profiler wants to see the call.
+// All tensors are plain ones of torch, and nothing wants to see the call.
 bool is_plain_torch(const Given& given);
 
 // Hands the call to heddle.torch.
 PyObject* call_torch(OpEntry& entry, const Given& given, Route route);
+
+// True for an object that takes functions of tensors without being one, as a Proxy of torch.fx.
+bool takes_functions(PyObject* object);
 
 // Throws Error for a subclass that handles calls itself, and may have no memory.
 void require_plain_memory(const Argument& argument, PyObject* tensor);

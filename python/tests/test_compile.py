@@ -74,3 +74,81 @@ def test_a_tensor_twice():
     x = torch.randn(3, 8, requires_grad=True)
     function(x).sum().backward()
     assert torch.allclose(x.grad, 2 * x)
+
+
+NORMS = {
+    "rms_norm": lambda x, w, b: heddle.ops.rms_norm(x, w),
+    "layer_norm": heddle.ops.layer_norm,
+    "rms_norm_residual": lambda x, w, b: heddle.ops.rms_norm_residual(x, x, w)[0],
+    "head_norm": lambda x, w, b: heddle.ops.head_norm(x, w, heads=2, head_dim=8),
+}
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", NORMS)
+def test_trained_weights(name, fullgraph, dynamic):
+    torch._dynamo.reset()
+    function = torch.compile(NORMS[name], backend="aot_eager", fullgraph=fullgraph, dynamic=dynamic)
+    for rows in (4, 7):
+        x, leaves = torch.randn(rows, 16), [torch.randn(16, requires_grad=True) for _ in range(2)]
+        used = leaves[:2] if name == "layer_norm" else leaves[:1]
+        made = torch.autograd.grad(function(x, *leaves).pow(2).sum(), used)
+        wanted = torch.autograd.grad(NORMS[name](x, *leaves).pow(2).sum(), used)
+        for one, other in zip(made, wanted, strict=True):
+            assert torch.allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_power_attention(backend, dynamic):
+    def f(q, k, v, log_gates):
+        y, state = heddle.power_attention(q, k, v, log_gates, chunk=16, return_state=True)
+        return y.pow(2).sum() + state.sum()
+
+    torch._dynamo.reset()
+    function = torch.compile(f, backend=backend, dynamic=dynamic)
+    for length in (37, 20):
+        q, v = torch.randn(1, length, 2, 8), torch.randn(1, length, 2, 12)
+        leaves = [each.requires_grad_() for each in (q, q + 0.1, v, -torch.rand(1, length, 2))]
+        made, wanted = (torch.autograd.grad(each(*leaves), leaves) for each in (function, f))
+        for one, other in zip(made, wanted, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("name", ["sum", "mean", "amax"])
+def test_reductions_with_dynamic_shapes(name, fullgraph):
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend("aot_eager")
+    op = getattr(heddle.ops, name)
+    function = torch.compile(lambda x: op(x, (0, 2)), backend=counter, fullgraph=fullgraph, dynamic=True)
+    for length in (4, 7):
+        x = torch.randn(3, length, 5, requires_grad=True)
+        made, wanted = (
+            torch.autograd.grad(each(x).pow(2).sum(), x)[0] for each in (function, lambda x: op(x, (0, 2)))
+        )
+        torch.testing.assert_close(made, wanted)
+    assert counter.frame_count == 1
+
+
+class Norm(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(16))
+
+    def forward(self, x):
+        return heddle.ops.rms_norm(x, self.weight) + heddle.ops.sum(x, 1, True)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exported_program_runs_and_trains(strict):
+    norm, rows = Norm(), torch.export.Dim("rows", min=2, max=64)
+    program = torch.export.export(
+        norm, (torch.randn(4, 16),), dynamic_shapes=({0: rows},), strict=strict
+    ).module()
+    x = torch.randn(7, 16)
+    assert torch.allclose(program(x), norm(x))
+    program(x).pow(2).sum().backward()
+    norm(x).pow(2).sum().backward()
+    assert torch.allclose(program.weight.grad, norm.weight.grad)

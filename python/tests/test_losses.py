@@ -190,12 +190,62 @@ def test_only_a_chunk_of_logits_is_in_memory(monkeypatch):
     assert seen == [8, 8, 8, 8, 1]
 
 
-def test_the_gradient_of_a_linear_layer_is_taken_once():
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_the_gradient_of_a_linear_layer_is_taken_again(reduction):
     x, weight, target = linear_inputs()
-    loss = heddle.linear_cross_entropy(x, weight.requires_grad_(), target)
-    loss.backward(retain_graph=True)
-    with pytest.raises(heddle.InvalidArgument, match="was taken before"):
+    leaves = x.requires_grad_(), weight.requires_grad_()
+    loss = heddle.linear_cross_entropy(*leaves, target, reduction=reduction).sum()
+    wanted = torch.autograd.grad(loss, leaves, retain_graph=True)
+    (dx,) = torch.autograd.grad(loss, x, retain_graph=True)
+    (dweight,) = torch.autograd.grad(loss, weight, torch.tensor(2.0), retain_graph=True)
+    assert torch.equal(dx, wanted[0])
+    assert torch.equal(dweight, 2 * wanted[1])
+    loss.backward()
+    assert torch.equal(x.grad, wanted[0])
+    with pytest.raises(RuntimeError, match="second time"):
         loss.backward()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_second_derivatives_of_a_linear_layer_are_refused(reduction):
+    x, weight, target = linear_inputs()
+    x.requires_grad_()
+    loss = heddle.linear_cross_entropy(x, weight, target, reduction=reduction).sum()
+    (dx,) = torch.autograd.grad(loss, x, create_graph=True)
+    with pytest.raises(heddle.Unsupported, match="no second derivative"):
+        torch.autograd.grad(dx.sum(), x, allow_unused=True)
+
+
+@pytest.mark.parametrize("given", [torch.float32, torch.bfloat16])
+def test_a_linear_layer_under_autocast(given):
+    x, weight, target = linear_inputs()
+    one, other = ([x.to(given).requires_grad_(), weight.clone().requires_grad_()] for _ in range(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = heddle.linear_cross_entropy(*one, target)
+        logits = torch.nn.functional.linear(*other).float()
+    wanted = torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten())
+    torch.testing.assert_close(loss, wanted, atol=1e-2, rtol=1e-2)
+    loss.backward()
+    wanted.backward()
+    for made, expected in zip(one, other, strict=True):
+        assert made.grad.dtype == expected.grad.dtype
+        torch.testing.assert_close(made.grad, expected.grad, atol=2e-2, rtol=2e-2)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_a_compiled_linear_layer(reduction):
+    def f(x, weight, target):
+        return heddle.linear_cross_entropy(x, weight, target, reduction=reduction).sum()
+
+    x, weight, target = linear_inputs()
+    torch._dynamo.reset()
+    made, wanted = [], []
+    for function, grads in ((f, wanted), (torch.compile(f, backend="aot_eager", fullgraph=True), made)):
+        leaves = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        loss = function(*leaves, target)
+        grads += [loss, *torch.autograd.grad(loss, leaves)]
+    for one, other in zip(made, wanted, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_what_does_not_fit_a_linear_layer_is_refused():

@@ -219,3 +219,41 @@ def test_torch_knows_the_op():
         str(op.default._schema) == "heddle::square_scaled(Tensor x, Tensor bias, *, float scale=1.) -> Tensor"
     )
     torch.library.opcheck(op.default, (torch.randn(3, 8), torch.randn(8)), {"scale": 2.0})
+
+
+class Turned(heddle.Op):
+    """y = x"""
+
+    reads = {"x": (None, "M, D")}
+    writes = {"y": (None, "M, D")}
+    tile = ("M",)
+    turn: bool = True
+    body = (
+        HEAD
+        + """
+      const auto x = block.row(a.x, m), y = block.row(a.y, m);
+      block.map(a.x.last(), [&](auto i) { y.store(i, x.load(i)); });
+    }"""
+    )
+
+    @staticmethod
+    def backward(dy, turn):
+        return dy.T if turn else dy.reshape(-1, dy.shape[-1])
+
+
+def test_a_gradient_has_the_sizes_of_its_input_in_their_order():
+    x = torch.randn(4, 16, requires_grad=True)
+    with pytest.raises(heddle.InvalidArgument, match=r"dx of sizes \[16, 4\]; must have \[4, 16\]"):
+        Turned(x).sum().backward()
+    x = torch.randn(2, 3, 8, requires_grad=True)
+    Turned(x, turn=False).pow(2).sum().backward()
+    assert torch.equal(x.grad, 2 * x)
+
+
+def test_second_derivatives_of_what_torch_computes():
+    x = torch.randn(4, 16, requires_grad=True)
+    (dx,) = torch.autograd.grad(Turned(x, turn=False).pow(3).sum(), x, create_graph=True)
+    assert torch.allclose(torch.autograd.grad(dx.sum(), x)[0], 6 * x)
+    traced = torch.jit.trace(lambda x: Turned(x, turn=False), (x,))
+    assert torch.equal(traced(2 * x), 2 * x)
+    assert torch.equal(torch.fx.symbolic_trace(lambda x: Turned(x, turn=False) + 1)(x), x + 1)

@@ -1,6 +1,7 @@
 """Sums, means and maxima over any dimensions, as torch has them: reduce_dim on views."""
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -37,7 +38,12 @@ def amax(x: T, dim: Dims = None, keepdim: bool = False) -> T:
 def _dims(name, shape, dim):
     """The dimensions, counted from 0 in their order."""
     rank = len(shape)
-    given = range(rank) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim) or range(rank)
+    try:
+        one = hasattr(dim, "__index__")
+        given = range(rank) if dim is None else (dim,) if one else tuple(dim) or range(rank)
+        given = [operator.index(each) for each in given]
+    except TypeError as error:
+        raise InvalidArgument(f"[{name}] dim is {dim!r}; must be a whole number or several") from error
     limit = max(rank, 1)
     for each in given:
         if not -limit <= each < limit:
@@ -65,9 +71,12 @@ def _permuted(x, order):
     return x.permute(order) if hasattr(x, "permute") else x.transpose(order)
 
 
-def _in_memory(x):
-    """The dimensions by their strides, the widest first."""
+def in_memory(x):
+    """The dimensions by their strides, the widest first. torch.compile has symbols for strides, and takes
+    another function (heddle/torch/register.py)."""
     strides = x.stride() if hasattr(x, "permute") else x.strides
+    if not all(isinstance(each, int) for each in strides):
+        return list(range(len(strides)))
     return sorted(range(len(strides)), key=lambda d: -abs(strides[d]) if strides[d] else -math.inf)
 
 
@@ -84,7 +93,17 @@ def _runs(order, dims):
     return runs
 
 
+def _handed_on(name, x, dim, keepdim, dtype):
+    """The call for what is no tensor and takes functions of tensors, as a Proxy of torch.fx."""
+    from torch.overrides import handle_torch_function
+
+    given = {} if dtype is None else {"dtype": dtype}
+    return handle_torch_function(globals()[name], (x,), x, dim, keepdim, **given)
+
+
 def _reduced(name, kind, x, dim, keepdim, dtype):
+    if not isinstance(x.shape, tuple):
+        return _handed_on(name, x, dim, keepdim, dtype)
     shape = tuple(x.shape)
     dims = _dims(name, shape, dim)
     in_f32 = _wants_f32(name, dtype)
@@ -92,7 +111,7 @@ def _reduced(name, kind, x, dim, keepdim, dtype):
     if 0 in shape:
         result = _of_none(name, kind, x, dims)
     else:
-        order = _in_memory(x)
+        order = in_memory(x)
         runs = _runs(order, dims)
         if kind == "max" and len(runs) > 1 and getattr(x, "requires_grad", False):
             # The largest of all share the gradient evenly, which those of each run would not.

@@ -5,11 +5,11 @@ there, whichever comes first.
 """
 
 import heddle.op
-from heddle.torch import own
+from heddle.torch import linear_loss, own
 from heddle.torch.call import call, call_with_autocast, gradient_call_of
 from heddle.torch.register import LIBRARY
 
 heddle.op._inside_torch = own
 own.register_made()  # those that were made before torch came
 
-__all__ = ["LIBRARY", "call", "call_with_autocast", "gradient_call_of"]
+__all__ = ["LIBRARY", "call", "call_with_autocast", "gradient_call_of", "linear_loss"]

@@ -36,8 +36,11 @@ def _registered(name):
 
 
 def call(name, inputs, attributes, out):
-    """The call by torch's dispatcher."""
+    """The call by torch's dispatcher, or by an input that takes functions of tensors, as torch.fx's Proxy."""
     op = _registered(name)
+    if any(each is not None and not isinstance(each, torch.Tensor) for each in inputs):
+        given = attributes if out is None else {**attributes, "out": out}
+        return torch.overrides.handle_torch_function(op.function, inputs, *inputs, **given)
     try:
         if out is None:
             return op.functional(*inputs, **attributes)

@@ -1,12 +1,16 @@
-"""Gradients: an autograd.Function for each op that names one, around the registered op.
+"""Gradients: an autograd.Function for each op. heddle.ops calls it where nothing watches; otherwise the
+kernel of torch's Autograd key does, in the middle of torch's dispatcher.
 
 An op names calls of ordinary ops over named values (heddle/ir/gradient.h): `x` an argument, `dx` its
 gradient, `x^T` it transposed, any other name a value that one call writes and later ones read.
 """
 
+import functools
 from dataclasses import dataclass
 
 import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
 
 import heddle.ops
 from heddle.errors import InvalidArgument, Unsupported
@@ -16,10 +20,8 @@ from heddle.torch.autocast import caster
 is_any_autocast_enabled = torch._C._is_any_autocast_enabled
 is_grad_enabled = torch.is_grad_enabled
 are_transforms_active = torch._C._are_functorch_transforms_active
-
-# By name. torch.compile follows a Function that it finds in a module's own table, and not one in a closure.
-FUNCTIONS = {}
-TRANSFORMED = {}  # the same for torch.func, whose form takes longer to call
+count_modes = torch._C._len_torch_dispatch_stack
+AFTER_AUTOGRAD = torch._C._after_autograd_keyset
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,8 @@ def _saved(info, read):
     return tuple((name, place) for place, name in enumerate(arguments) if name in read)
 
 
-def _distinct(inputs):
-    """The inputs, where torch.compile takes no tensor twice."""
-    seen = []
-    for value in inputs:
-        again = value is not None and any(value is other for other in seen)
-        seen.append(value.view_as(value) if again else value)
-    return tuple(seen)
+def is_watched(tensor):
+    return count_modes() or are_transforms_active() or type(tensor) is not torch.Tensor
 
 
 def function_of(name):
@@ -211,29 +208,34 @@ def own_rule(info, made):
     return set(parameters), make
 
 
-def _shaped(op, name, value, shape, dtype):
-    """A gradient as its input has it."""
+def _in_its_order(value, shape):
+    """True for sizes of the elements of `shape` in their order, leading dimensions folded or not."""
+    sizes, wanted = ([n for n in each if n != 1] for each in (value.shape, shape))
+    return sizes == wanted or (
+        value.dim() < len(shape)
+        and value.shape[1:] == shape[len(shape) - value.dim() + 1 :]
+        and value.numel() == shape.numel()
+    )
+
+
+def _shaped(op, name, value, shape, dtype, is_own):
+    """A gradient as its input has it. Those of heddle's ops have rows instead of leading dimensions."""
     if value.shape == shape and value.dtype == dtype:
         return value
-    if not torch.compiler.is_compiling() and value.numel() != shape.numel():
+    if is_own and not _in_its_order(value, shape):
         raise InvalidArgument(
             f"[{op}] its backward returns d{name} of sizes {list(value.shape)}; must have {list(shape)}"
         )
     return value.to(dtype).reshape(shape)
 
 
-def _function(op, **methods):
-    """An autograd.Function of static methods."""
-    methods = {name: staticmethod(method) for name, method in methods.items()}
-    return type(f"{op}_gradient", (torch.autograd.Function,), methods)
-
-
-def _maker(info, make, saved, unsaved):
+def _maker(info, make, saved, unsaved, is_own):
     """The function that makes the gradients of a call from its context, those of its results, which inputs
     need one, and attributes. `saved`, `unsaved`: whose values, and whose forms alone, the context has."""
     inputs = tuple(each.field for each in info.inputs)
     saved_at = {name: i for i, (name, _) in enumerate(saved)}
     values_of = (*saved_at, *(f"d{each.field}" for each in info.results))
+    plans = {}  # by which inputs need a gradient
 
     def plan_of(needs):
         """The function that makes the gradients of the inputs that need them; and of each its place, its name
@@ -245,16 +247,11 @@ def _maker(info, make, saved, unsaved):
         ]
         return make(values_of, tuple(f"d{inputs[place]}" for place in wanted)), targets
 
-    plans = {}
-
     def gradients_of(ctx, grads, needs, attributes):
-        compiles = torch.compiler.is_compiling()
-        if compiles:  # it follows no change of a table
-            run, targets = plan_of(needs)
-        elif (plan := plans.get(needs)) is not None:
-            run, targets = plan
-        else:
-            run, targets = plans[needs] = plan_of(needs)
+        plan = plans.get(needs)
+        if plan is None:
+            plan = plans[needs] = plan_of(needs)
+        run, targets = plan
         values = [*ctx.saved_tensors]
         known = values if not unsaved else [*values, *ctx.unsaved]
         forms = [known[at] for _, _, at in targets]
@@ -263,130 +260,164 @@ def _maker(info, make, saved, unsaved):
         if no_elements:
             made = [None] * len(targets)
         else:
-            is_watched = compiles or are_transforms_active()
-            made = run([*values, *grads], attributes, None if is_watched else forms)
+            watched = is_grad_enabled() or is_watched(grads[0])
+            made = run([*values, *grads], attributes, None if watched else forms)
         gradients = [None] * len(inputs)
         for (place, name, _), (shape, dtype), value in zip(targets, forms, made, strict=True):
             if no_elements:
                 gradients[place] = grads[0].new_zeros(shape, dtype=dtype)
             else:
-                gradients[place] = _shaped(info.name, name, value, shape, dtype)
+                gradients[place] = _shaped(info.name, name, value, shape, dtype, is_own)
         return gradients
 
     return gradients_of
 
 
-def make_functions(info, op, rule):
-    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes. Returns the
-    function of calls that neither torch.compile nor torch.func looks at: attributes come first, as a dict."""
+def apply_of_function(name, forward, backward):
+    """What calls an autograd.Function of these, past Function.apply, which asks what the callers know."""
+    made = type(
+        f"{name}_gradient",
+        (torch.autograd.Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+    )
+    return super(torch.autograd.Function, made).apply
+
+
+def _below(keyset, registered, /, *inputs, **attributes):
+    """The call below the keys of autograd. Lower levels of torch.func keep their gradients, which a Function
+    turns off."""
+    with torch._C._AutoDispatchBelowAutograd():
+        if not are_transforms_active():
+            return registered.redispatch(keyset & AFTER_AUTOGRAD, *inputs, **attributes)
+        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+            return registered.redispatch(keyset & AFTER_AUTOGRAD, *inputs, **attributes)
+
+
+def make_function(info, rule, is_own):
+    """A function of what calls the op, attributes and inputs: a call with a gradient."""
     read, make = rule
-    op_name = info.name
     saved = _saved(info, read)
     places = tuple(place for _, place in saved)
     # Gradients have the shapes and dtypes of their inputs. Those of inputs that are not saved are kept.
     unsaved = tuple(place for place in range(len(info.inputs)) if place not in places)
-    names = tuple(each.name for each in info.attributes)
     defaults = {each.name: each.default for each in info.attributes}
-    count = len(info.inputs)
+    gradients_of = _maker(info, make, saved, unsaved, is_own)
 
-    def forward(*arguments):
-        return op(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
-
-    def forms_of(values):
-        return [None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved]
-
-    def keep(ctx, arguments, output):
-        values = (*arguments[:count], *(output if isinstance(output, tuple) else (output,)))
-        ctx.save_for_backward(*[values[place] for place in places])
-        ctx.attributes = arguments[count:]
-        ctx.unsaved = forms_of(values)
-
-    gradients_of = _maker(info, make, saved, unsaved)
-
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, *grads):
-        attributes = dict(zip(names, ctx.attributes, strict=True))
-        return (*gradients_of(ctx, grads, ctx.needs_input_grad, attributes), *(None for _ in names))
-
-    def backward_first(ctx, *grads):
-        attributes = {**defaults, **ctx.attributes} if defaults else ctx.attributes
-        return (None, *gradients_of(ctx, grads, ctx.needs_input_grad[1:], attributes))
-
-    backward_once = torch.autograd.function.once_differentiable(backward_first)
-
-    def backward_any(ctx, *grads):
-        # Only a graph of the gradient asks for more than the function itself, and that takes 5 us.
-        return backward_once(ctx, *grads) if is_grad_enabled() else backward_first(ctx, *grads)
-
-    def forward_first(ctx, attributes, *values):
+    def forward(ctx, op, attributes, *values):
         output = op(*values, **attributes)
         values = (*values, *output) if isinstance(output, tuple) else (*values, output)
         ctx.save_for_backward(*[values[place] for place in places])
         ctx.attributes = attributes
-        ctx.unsaved = unsaved and forms_of(values)
+        ctx.unsaved = unsaved and [
+            None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved
+        ]
         return output
 
-    def forward_and_keep(ctx, *arguments):
-        output = forward(*arguments)
-        keep(ctx, arguments, output)
-        return output
+    def backward(ctx, *grads):
+        attributes = {**defaults, **ctx.attributes} if defaults else ctx.attributes
+        return (None, None, *gradients_of(ctx, grads, ctx.needs_input_grad[2:], attributes))
 
-    FUNCTIONS[op_name] = _function(op_name, forward=forward_and_keep, backward=backward)
-    TRANSFORMED[op_name] = _function(op_name, forward=forward, setup_context=keep, backward=backward)
-    first = _function(op_name, forward=forward_first, backward=backward_any)
-    # Past Function.apply, which asks what call_with and call_eager know.
-    return super(torch.autograd.Function, first).apply
+    return apply_of_function(info.name, forward, backward)
 
 
-def make_call(info, op, made=None):
-    """Two functions of the op's inputs and a dict of attributes, for inputs that require a gradient: one that
-    torch.compile follows, and one that it does not see. `made`: the op is one's own."""
-    cast = caster(info)
+def refusing_of(name):
+    """The same for an op without a gradient, which says so in its backward."""
+
+    def forward(ctx, op, attributes, *values):
+        return op(*values, **attributes)
+
+    def backward(ctx, *grads):
+        raise Unsupported(f"[{name}] is a part of a gradient and has none itself: no second derivative")
+
+    return apply_of_function(name, forward, backward)
+
+
+def _refuse_tangents(op, names, inputs):
+    for name, value in zip(names, inputs, strict=True):
+        if value is not None and forward_ad.unpack_dual(value).tangent is not None:
+            raise Unsupported(
+                f"[{op}] {name} has a tangent, and heddle's ops have no derivatives in forward mode; "
+                "use reverse mode: backward, torch.func.grad, vjp or jacrev"
+            )
+
+
+def kernel_of(name, names, registered, apply_of):
+    """The kernel of torch's Autograd key for an op. `apply_of`: what calls its Function, for inputs of which
+    one requires a gradient; None: it has none, and needs none."""
+
+    def kernel(keyset, *inputs, **attributes):
+        inputs = (*inputs, *(None for _ in range(len(names) - len(inputs))))
+        if forward_ad._current_level >= 0:
+            _refuse_tangents(name, names, inputs)
+        wants = is_grad_enabled() and any(each is not None and each.requires_grad for each in inputs)
+        apply = apply_of(inputs) if wants else None
+        if apply is None:
+            with torch.set_grad_enabled(is_grad_enabled() and not wants):
+                return _below(keyset, registered, *inputs, **attributes)
+        with enable_single_level_autograd_function():  # a level of torch.func is one of its Functions
+            return apply(functools.partial(_below, keyset, registered), attributes, *inputs)
+
+    return kernel
+
+
+def _is_in_backward():
+    return torch._C._current_graph_task_id() != -1
+
+
+def make_calls(info, op, registered, made=None):
+    """Two functions: of inputs and a dict of attributes, for a call that nothing watches and that wants a
+    gradient; and the kernel of torch's Autograd key. `made`: the op is one's own."""
+    name, cast = info.name, caster(info)
+    has_rule = bool(info.gradient if made is None else made.cls.backward)
     # Whole numbers have no gradient, and need none.
-    if all(set(result.dtypes) <= {"int32", "int64"} for result in info.results):
-
-        def call_without(inputs, attributes):
-            with torch.no_grad():
-                return op(*inputs, **attributes)
-
-        return call_without, call_without
-    has_gradient = bool(info.gradient if made is None else made.cls.backward)
+    needs_none = all(set(result.dtypes) <= {"int32", "int64"} for result in info.results)
     written = {value for step in _steps(info) for value in step.writes}
     missing = tuple(
         (i, each.name)
         for i, each in enumerate(info.inputs)
-        if f"d{each.field}" not in written and not (made and has_gradient)
+        if f"d{each.field}" not in written and not (made and has_rule)
     )
-    error = InvalidArgument if has_gradient else Unsupported
+    error = InvalidArgument if has_rule else Unsupported
     remedy = "give the class a backward, detach it" if made else "detach it"
-    defaults = tuple((each.name, each.default) for each in info.attributes)
-    name = info.name
-    apply = make_functions(info, op, own_rule(info, made) if made else _rule(info)) if has_gradient else None
+    apply = refusing = refusing_of(name)
+    if has_rule:
+        apply = make_function(info, own_rule(info, made) if made else _rule(info), made is not None)
 
-    def refuse_missing(inputs):
+    def missing_of(inputs):
+        """The name of the first input that requires a gradient, where the op has none for it."""
         for i, argument in missing:
             if inputs[i] is not None and inputs[i].requires_grad:
-                raise error(
-                    f"[{name}] {argument} requires a gradient, and {name} has none for it; {remedy}, or "
-                    "call under torch.no_grad()"
-                )
+                return argument
+        return None
 
-    def call_with(inputs, attributes):
-        refuse_missing(inputs)
-        if not torch.compiler.is_compiling():
-            return call_eager(inputs, attributes)
-        inputs = cast(inputs) if cast else inputs
-        return FUNCTIONS[name].apply(
-            *_distinct(inputs), *(attributes.get(key, default) for key, default in defaults)
+    def refuse(argument):
+        raise error(
+            f"[{name}] {argument} requires a gradient, and {name} has none for it; {remedy}, or "
+            "call under torch.no_grad()"
         )
 
+    def call_without(inputs, attributes):
+        with torch.no_grad():
+            return op(*inputs, **attributes)
+
     def call_eager(inputs, attributes):
-        if missing:
-            refuse_missing(inputs)
+        if missing and (argument := missing_of(inputs)):
+            if not _is_in_backward():
+                refuse(argument)
+            return registered(*inputs, **attributes)
+        if are_transforms_active():
+            return registered(*inputs, **attributes)
         if cast and is_any_autocast_enabled():
             inputs = cast(inputs)
-        if not are_transforms_active():
-            return apply(attributes, *inputs)
-        return TRANSFORMED[name].apply(*inputs, *(attributes.get(key, default) for key, default in defaults))
+        return apply(op, attributes, *inputs)
 
-    return call_with, call_eager
+    def apply_of(inputs):
+        if needs_none:
+            return None
+        argument = missing_of(inputs)
+        if argument and not _is_in_backward():  # a second derivative is refused when it is taken
+            refuse(argument)
+        return refusing if argument else apply
+
+    eager = call_without if needs_none else call_eager
+    return eager, kernel_of(name, tuple(each.name for each in info.inputs), registered, apply_of)

@@ -5,6 +5,8 @@ import torch
 import heddle
 import heddle.ops
 from heddle.errors import named
+from heddle.torch.gradient import apply_of_function, is_watched, refusing_of
+from heddle.torch.register import register_composed
 
 CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
 SMALL_BYTES = 1 << 20  # of losses and what else is there besides
@@ -46,55 +48,83 @@ class _GradientOfRows:
         return self.pieces[0] if len(self.pieces) == 1 else torch.cat(self.pieces)
 
 
-class _LinearCrossEntropy(torch.autograd.Function):
-    """Loss of each row times `factor`. The gradients of a chunk are made while its logits are there; where
-    those of the rows are known only later (`later`), its logits are made again."""
+def _losses(x, weight, target, factor, *, chunk_rows, later, dx=False, dweight=False, **options):
+    """Loss of each row times `factor`. The gradients `dx` and `dweight` of a chunk are made while its logits
+    are there; where those of the rows are known only `later`, the backward makes its logits again."""
+    made_dx = _GradientOfRows(x) if dx else None
+    made_dweight = torch.zeros_like(weight) if dweight else None
+    loss = torch.empty(len(x), dtype=torch.float32, device=x.device)
+    lse = torch.empty_like(loss)
+    for part in _chunks(x, weight, chunk_rows, dx and made_dx.grows):
+        logits = x[part] @ weight.T
+        heddle.ops.cross_entropy(logits, target[part], **options, out=(loss[part], lse[part]))
+        if dx or dweight:
+            _chunk(x, weight, target, lse, factor, options, part, logits, made_dx, made_dweight)
+        del logits  # before the next ones are made
+    # The gradients take all memory that there should be.
+    lse = lse if later else loss.new_empty(0)
+    return loss.mul_(factor), lse, made_dx.joined() if dx else x.new_empty(0), _or_none(made_dweight, weight)
 
-    @staticmethod
-    def forward(ctx, x, weight, target, factor, options, chunk_rows, later):
-        needs_x, needs_weight = ctx.needs_input_grad[:2]
-        now = (needs_x or needs_weight) and not later
-        dx = _GradientOfRows(x) if now and needs_x else None
-        dweight = torch.zeros_like(weight) if now and needs_weight else None
-        loss = torch.empty(len(x), dtype=torch.float32, device=x.device)
-        lse = torch.empty_like(loss)
-        for part in _chunks(x, weight, chunk_rows, dx is not None and dx.grows):
-            logits = x[part] @ weight.T
-            heddle.ops.cross_entropy(logits, target[part], **options, out=(loss[part], lse[part]))
-            if now:
-                _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight)
-            del logits  # before the next ones are made
-        ctx.now, ctx.options, ctx.chunk_rows = now, options, chunk_rows
-        if not now:
-            ctx.save_for_backward(x, weight, target, lse, factor)
-        given = loss * factor
-        del loss, lse  # the gradients take all memory that there should be
-        ctx.made = (dx and dx.joined(), dweight)
-        return given
 
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, given):
-        if ctx.now:
-            if ctx.made is None:
-                raise heddle.InvalidArgument(
-                    "[linear_cross_entropy] its gradient was taken before, in place; call it again"
-                )
-            (dx, dweight), ctx.made = ctx.made, None
-            # The sum of the losses is what is differentiated, so that all rows have one gradient.
-            one = given[0] if given.numel() else given.sum()
-            for each in (dx, dweight):
-                if each is not None:
-                    each.mul_(one.reshape(1, 1))  # in float32: a scalar would be rounded to their dtype first
-            return dx, dweight, None, None, None, None, None
+def _or_none(value, like):
+    return like.new_empty(0) if value is None else value
+
+
+def _losses_backward(x, weight, target, lse, factor, *, chunk_rows, dx, dweight, **options):
+    made_dx = _GradientOfRows(x) if dx else None
+    made_dweight = torch.zeros_like(weight) if dweight else None
+    for part in _chunks(x, weight, chunk_rows, dx and made_dx.grows):
+        logits = x[part] @ weight.T
+        _chunk(x, weight, target, lse, factor, options, part, logits, made_dx, made_dweight)
+        del logits
+    return made_dx.joined() if dx else x.new_empty(0), _or_none(made_dweight, weight)
+
+
+def _scaled(gradient, scale):
+    return (gradient * scale.reshape(1, 1)).to(gradient.dtype)  # in float32: scale has a dimension
+
+
+def _scaled_in_place(gradient, scale):
+    """As _scaled, in the gradient's memory where nothing asks for it again."""
+    keeps = torch._C._autograd._get_current_graph_task_keep_graph()
+    if keeps or torch.is_grad_enabled() or is_watched(gradient):
+        return SCALED(gradient, scale)
+    return gradient.mul_(scale.reshape(1, 1))
+
+
+def _forward(ctx, op, attributes, x, weight, target, factor):
+    ctx.attributes = attributes
+    ctx.set_materialize_grads(False)
+    needs_x, needs_weight = ctx.needs_input_grad[2:4]
+    if attributes["later"]:
+        made = op(x, weight, target, factor, **attributes)
+        ctx.save_for_backward(x, weight, target, made[1], factor)
+    else:
+        made = op(x, weight, target, factor, **{**attributes, "dx": needs_x, "dweight": needs_weight})
+        # The factor depends on x and weight, so that a second derivative is refused and not 0.
+        ctx.save_for_backward(*made[2:], factor)
+    ctx.mark_non_differentiable(*made[1:])
+    return made
+
+
+def _backward(ctx, given, *_):
+    nothing = (None,) * 6
+    if given is None:
+        return nothing
+    needs = ctx.needs_input_grad[2:4]
+    if ctx.attributes["later"]:
         x, weight, target, lse, factor = ctx.saved_tensors
-        dx = _GradientOfRows(x) if ctx.needs_input_grad[0] else None
-        dweight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
-        for part in _chunks(x, weight, ctx.chunk_rows, dx is not None and dx.grows):
-            logits = x[part] @ weight.T
-            _chunk(x, weight, target, lse, factor * given, ctx.options, part, logits, dx, dweight)
-            del logits
-        return dx and dx.joined(), dweight, None, None, None, None, None
+        options = {key: value for key, value in ctx.attributes.items() if key != "later"}
+        options["dx"], options["dweight"] = needs
+        made = LOSSES_BACKWARD(x, weight, target, lse, factor * given, **options)
+    else:
+        *made, factor = ctx.saved_tensors
+        # The sum of the losses is what is differentiated, so that all rows have one gradient.
+        one = given[0] if given.numel() else given.sum()
+        if torch.is_grad_enabled():
+            one = one + factor[:0].sum()
+        made = [_scaled_in_place(each, one) if need else None for each, need in zip(made, needs, strict=True)]
+    return (None, None, *(each if need else None for each, need in zip(made, needs, strict=True)), None, None)
 
 
 def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
@@ -106,6 +136,44 @@ def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
         dx.add(part, logits, weight)
     if dweight is not None:
         dweight.addmm_(logits.T, x[part])
+
+
+def _pretended(x, weight, target, factor, *, later, dx=False, dweight=False, **_):
+    rows = x.new_empty(len(x), dtype=torch.float32)
+    return rows, rows.new_empty(len(x) if later else 0), *_pretended_gradients(x, weight, dx, dweight)
+
+
+def _pretended_gradients(x, weight, dx, dweight):
+    return tuple(
+        torch.empty_like(each) if wanted else each.new_empty(0)
+        for each, wanted in ((x, dx), (weight, dweight))
+    )
+
+
+_TENSORS, _OPTIONS = (
+    "Tensor x, Tensor weight, Tensor target",
+    "*, int ignore_index, float label_smoothing, float softcap, float z_loss, int? chunk_rows",
+)
+LOSSES = register_composed(
+    f"linear_cross_entropy({_TENSORS}, Tensor factor, {_OPTIONS}, bool later, bool dx=False,"
+    " bool dweight=False) -> (Tensor, Tensor, Tensor, Tensor)",
+    _losses,
+    _pretended,
+    apply_of_function("linear_cross_entropy", _forward, _backward),
+)
+LOSSES_BACKWARD = register_composed(
+    f"linear_cross_entropy_backward({_TENSORS}, Tensor lse, Tensor factor, {_OPTIONS}, bool dx, bool dweight)"
+    " -> (Tensor, Tensor)",
+    _losses_backward,
+    lambda x, weight, *_, dx, dweight, **__: _pretended_gradients(x, weight, dx, dweight),
+    refusing_of("linear_cross_entropy_backward"),
+)
+SCALED = register_composed(
+    "linear_cross_entropy_scaled(Tensor gradient, Tensor scale) -> Tensor",
+    _scaled,
+    lambda gradient, scale: torch.empty_like(gradient),
+    refusing_of("linear_cross_entropy_scaled"),
+)
 
 
 def _require_tensors(x, weight, target):
@@ -174,12 +242,16 @@ def linear_cross_entropy(
         "softcap": softcap,
         "z_loss": z_loss,
     }
+    if torch.is_autocast_enabled(x.device.type):
+        dtype = torch.get_autocast_dtype(x.device.type)
+        x, weight = x.to(dtype), weight.to(dtype)
     flat, targets = x.reshape(-1, x.shape[-1]), target.reshape(-1).contiguous()
     factor = torch.ones(len(flat), dtype=torch.float32, device=x.device)
     if reduction == "mean":
         factor = factor / (targets != ignore_index).sum()
     later = reduction == "none"
-    if later:
-        losses = _LinearCrossEntropy.apply(flat, weight, targets, factor, options, chunk_rows, True)
-        return losses.reshape(target.shape)
-    return _LinearCrossEntropy.apply(flat, weight, targets, factor, options, chunk_rows, False).sum()
+    if not later and torch.is_grad_enabled():
+        # It does not change the factor, which carries that the gradients depend on both.
+        factor = factor + (flat[:0].sum() + weight[:0].sum())
+    losses = LOSSES(flat, weight, targets, factor, **options, chunk_rows=chunk_rows, later=later)[0]
+    return losses.reshape(target.shape) if later else losses.sum()

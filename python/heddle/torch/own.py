@@ -8,8 +8,7 @@ import torch
 import heddle.op
 from heddle.errors import Error, Unsupported
 from heddle.ops.info import info as info_of
-from heddle.torch import gradient
-from heddle.torch.register import OPS, Registered, substitute
+from heddle.torch.register import OPS, Registered
 
 _lock = threading.Lock()
 FUNCTIONS = {}  # by name: what torch.compile knows
@@ -23,9 +22,8 @@ def registered(name):
         op = OPS.get(name)
         if op is None:
             made = heddle.op.made_of(name)
-            op = Registered(info_of(name))
-            op.with_gradient, op.eager_gradient = gradient.make_call(op.info, made.function, made)
-            substitute(op, made.function)
+            op = Registered(info_of(name), made.function, made)
+            op.function = made.cls
             FUNCTIONS[name] = made.function
             OPS[name] = op
         return op

@@ -5,27 +5,31 @@ import torch
 import heddle.ops
 from heddle import _heddle
 from heddle.errors import Unsupported
+from heddle.ops import reductions
 from heddle.ops.info import info as info_of
 from heddle.torch import autocast, fake, gradient, schema
 
 LIBRARY = torch.library.Library("heddle", "DEF")
 BACKENDS = ("CPU", "CUDA")
+TAGS = (torch.Tag.pt2_compliant_tag,)
 OPS = {}  # by name
 
 
 class Registered:
-    """An op as torch has it."""
+    """An op as torch has it. `function`: as heddle.ops has it; `made`: it is one's own."""
 
-    def __init__(self, info):
-        self.info = info
+    def __init__(self, info, function, made=None):
+        self.info, self.function = info, function
         define(info)
         packet = getattr(torch.ops.heddle, info.name)
         shorten(packet, info.name)
         self.functional, self.out = packet.default, packet.out
-        self.with_gradient = self.eager_gradient = None
+        self.eager_gradient, kernel = gradient.make_calls(info, function, self.functional, made)
+        LIBRARY.impl(info.name, _heddle.autograd_function(info.name, kernel), "Autograd", with_keyset=True)
         self.cast = autocast.caster(info)
         if self.cast:
             autocast.register(LIBRARY, self)
+        substitute(self, function)
 
 
 def define(info):
@@ -44,21 +48,52 @@ def define(info):
     def pretend_to_write(*inputs, **keywords):
         return None
 
-    def refuse_vmap(*_, **__):
-        raise Unsupported(
-            f"[{info.name}] torch.vmap is not supported; call the op on the whole batch: it takes any number "
-            "of leading dimensions"
-        )
-
-    tags = (torch.Tag.pt2_compliant_tag,)
-    LIBRARY.define(schema.functional(info), tags=tags)
-    LIBRARY.define(schema.out(info), tags=tags)
+    LIBRARY.define(schema.functional(info), tags=TAGS)
+    LIBRARY.define(schema.out(info), tags=TAGS)
     for backend in BACKENDS:
         LIBRARY.impl(info.name, kernel, backend)
         LIBRARY.impl(f"{info.name}.out", write, backend)
     torch.library.register_fake(f"heddle::{info.name}", pretend, lib=LIBRARY)
     torch.library.register_fake(f"heddle::{info.name}.out", pretend_to_write, lib=LIBRARY)
-    torch.library.register_vmap(f"heddle::{info.name}", refuse_vmap, lib=LIBRARY)
+    register_batches(info.name)
+
+
+def register_batches(name):
+    """torch.vmap calls the op for each element of the batch: rows of different elements never meet."""
+    call = getattr(torch.ops.heddle, name).default
+
+    def each(batch, dims, *inputs, **keywords):
+        if batch.batch_size == 0:
+            raise Unsupported(f"[{name}] torch.vmap over no elements is not supported")
+        made = [
+            call(*(x if d is None else x.select(d, i) for x, d in zip(inputs, dims, strict=True)), **keywords)
+            for i in range(batch.batch_size)
+        ]
+        if isinstance(made[0], torch.Tensor):
+            return torch.stack(made), 0
+        return tuple(torch.stack(each) for each in zip(*made, strict=True)), (0,) * len(made[0])
+
+    torch.library.register_vmap(f"heddle::{name}", each, lib=LIBRARY)
+
+
+def register_composed(text, function, pretend, apply):
+    """Registers a function of tensors that calls heddle's ops, with its schema, fake and gradient."""
+    name = text.partition("(")[0]
+    LIBRARY.define(text, tags=TAGS)
+    op = getattr(torch.ops.heddle, name).default
+
+    def without_autocast(*inputs, **keywords):
+        with torch._C._DisableAutocast():
+            return function(*inputs, **keywords)
+
+    for backend in BACKENDS:
+        LIBRARY.impl(name, without_autocast, backend)
+    torch.library.register_fake(f"heddle::{name}", pretend, lib=LIBRARY)
+    register_batches(name)
+    names = tuple(each.name for each in op._schema.arguments if not each.kwarg_only)
+    kernel = gradient.kernel_of(name, names, op, lambda inputs: apply)
+    LIBRARY.impl(name, kernel, "Autograd", with_keyset=True)
+    return op
 
 
 def shorten(packet, name):
@@ -72,7 +107,7 @@ def shorten(packet, name):
 def substitute(registered, function):
     """Puts the registered op where torch.compile meets the function."""
     inputs = tuple(each.name for each in registered.info.inputs)
-    call, write, gradients = registered.functional, registered.out, registered.with_gradient
+    call, write = registered.functional, registered.out
     single = len(registered.info.results) == 1
     over_dim = heddle.ops.rows.OVER_DIM.get(registered.info.name)
 
@@ -85,22 +120,22 @@ def substitute(registered, function):
                 raise Unsupported("out= with several outputs is not supported in a compiled function")
             write(*tensors, out=out, **keywords)
             return out
-        if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
-            return gradients(tensors, keywords)
         return call(*tensors, **keywords)
 
     torch.compiler.substitute_in_graph(function, skip_signature_check=True)(polyfill)
+
+
+@torch.compiler.substitute_in_graph(reductions.in_memory)
+def in_order(x):
+    """torch.compile has symbols for strides, which have no order."""
+    return list(range(x.dim()))
 
 
 def register_all():
     for name in _heddle.names():
         info = info_of(name)
         if info.callable:
-            OPS[name] = Registered(info)
-    for registered in OPS.values():
-        function = gradient.function_of(registered.info.name)
-        registered.with_gradient, registered.eager_gradient = gradient.make_call(registered.info, function)
-        substitute(registered, function)
+            OPS[name] = Registered(info, gradient.function_of(name))
 
 
 register_all()
