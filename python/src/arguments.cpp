@@ -47,9 +47,11 @@ Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t cou
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* const name = PyTuple_GetItem(names, i);
     PyObject* const value = args[count + i];
-    if (const int attribute = find(entry.attributes, name); attribute >= 0)
+    if (name == out)
+      given.out = value;
+    else if (const int attribute = find(entry.attributes, name); attribute >= 0)
       given.attributes[size_t(attribute)] = value;
-    else if (name == out || same_key(out, name))
+    else if (same_key(out, name))
       given.out = value;
     else if (const int input = find(entry.inputs, name); input < 0)
       refuse_unknown(entry, text_of(name));
@@ -71,6 +73,12 @@ Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t cou
   return given;
 }
 
+// True for NumPy's bool, which is no bool of Python and no number.
+bool is_numpy_bool(PyObject* value) {
+  const std::string name = type_name(value);
+  return name == "numpy.bool" || name == "numpy.bool_";
+}
+
 AttributeValue attribute_value(const Argument& argument, PyObject* value) {
   if (PyBool_Check(value)) return value == Py_True;
   if (PyFloat_Check(value)) return PyFloat_AsDouble(value);
@@ -82,6 +90,7 @@ AttributeValue attribute_value(const Argument& argument, PyObject* value) {
       if (number != -1 || !PyErr_Occurred()) return i64(number);
     }
     PyErr_Clear();
+    if (!whole && is_numpy_bool(value)) return PyObject_IsTrue(value) == 1;
     const Object number(whole ? nullptr : PyNumber_Float(value));
     if (number) return PyFloat_AsDouble(number.get());
     PyErr_Clear();

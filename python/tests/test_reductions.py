@@ -86,6 +86,19 @@ def test_wrong_dimensions():
         heddle.ops.sum(x, 1, dtype=torch.float16)
 
 
+def test_numbers_of_numpy():
+    x = torch.randn(3, 4)
+    assert_near(heddle.ops.sum(x, np.int64(1)), x.sum(1))
+    assert_near(heddle.ops.sum(x, (np.int32(0), 1)), x.sum())
+    with pytest.raises(
+        heddle.InvalidArgument, match=r"\[sum\] dim is 1.5; must be a whole number or several"
+    ):
+        heddle.ops.sum(x, 1.5)
+    q = np.ones((1, 4, 2, 8), "f4")
+    causal, plain = (heddle.ops.flash_attention(q, q, q, causal=each)[1] for each in (np.True_, np.False_))
+    assert not np.array_equal(causal, plain)
+
+
 def test_a_result_in_float32():
     x = torch.randn(64, 50).bfloat16()
     assert_near(heddle.ops.sum(x, 0, dtype=torch.float32), x.sum(0, dtype=torch.float32))
