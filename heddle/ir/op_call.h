@@ -106,10 +106,13 @@ bool needs_step_record(const OpSpec& op);
 // A call that passed the op's rules: dtypes, ranks, sizes, strides, attributes. Throws Error.
 struct CheckedCall {
   std::vector<std::byte> args;  // outputs have the sizes and dtypes that the rules give them
-  bool is_empty = false;        // all outputs are empty: there is nothing to run
+  bool is_empty = false;        // an input has no elements: no body runs
   std::string missing;  // an output that the caller has not given, with the shape it would have; empty: none
+  // An output that has elements although an input has none, as a product over no columns; empty: none. The op's reference
+  // makes it.
+  std::string of_nothing;
 
-  void require_outputs(const OpSpec& op) const;
+  void require_outputs(const OpSpec& op) const;  // all are there, and a body can write them
 };
 CheckedCall check_call(const OpSpec& op, const std::byte* args);
 

@@ -269,17 +269,21 @@ TEST(CheckCall, EmptyTensorsAreNoFault) {
 
 // Outputs that a caller has not given get their shapes from empty inputs too.
 TEST(CheckCall, OutputsOfEmptyInputsHaveShapes) {
-  const auto shape_of = [](const char* name, std::vector<std::vector<i64>> inputs) {
+  const auto call_of = [](const char* name, std::vector<std::vector<i64>> inputs) {
     const OpSpec& op = get_op(name);
     CallArgs args(op);
-    std::string shape;
     size_t next = 0;
     for (const Field& field : op.fields)
       if (field.is_tensor() && !field.writes() && next < inputs.size())
         args.set(field.name, {.size = inputs[next++]});
-    const CheckedCall call = check_call(op, args.bytes());
+    return check_call(op, args.bytes());
+  };
+  const auto shape_of = [&](const char* name, std::vector<std::vector<i64>> inputs) {
+    const CheckedCall call = call_of(name, inputs);
     EXPECT_TRUE(call.is_empty);
-    for (const Field& field : op.fields)
+    EXPECT_TRUE(call.of_nothing.empty());
+    std::string shape;
+    for (const Field& field : get_op(name).fields)
       if (field.writes() && !field.optional) shape += shape_text(field.tensor(call.args.data()));
     return shape;
   };
@@ -287,11 +291,12 @@ TEST(CheckCall, OutputsOfEmptyInputsHaveShapes) {
   EXPECT_EQ(shape_of("gated_activation", {{3, 0}}), "f32 [3, 0]");
   EXPECT_EQ(shape_of("transpose", {{3, 0}}), "f32 [0, 3]");
   EXPECT_EQ(shape_of("argmax", {{0, 5}}), "i32 [0]");
-  // A sum over no rows has elements, and nobody would write them.
-  EXPECT_NE(message_of([&] {
-              shape_of("column_sum", {{0, 4}});
-            }).find("must be empty too"),
+  // A sum over no rows has elements, and no body writes them.
+  CheckedCall sum = call_of("column_sum", {{0, 4}});
+  EXPECT_EQ(sum.of_nothing, "y is f32 [4]");
+  EXPECT_NE(message_of([&] { sum.require_outputs(get_op("column_sum")); }).find("must be empty too"),
             std::string::npos);
+  EXPECT_NE(message_of([&] { call_of("reduce", {{3, 0}}); }).find("must be empty too"), std::string::npos);
 }
 
 }  // namespace

@@ -142,7 +142,9 @@ class Call {
 
   void bind(const TensorArgument& argument, const Folded& folded, const View& view) {
     bind_tensor(entry_, argument, folded, view, place_, args_);
-    bytes_ += elements(argument.field->tensor(args_)) * size_of(view.dtype);
+    const i64 count = elements(argument.field->tensor(args_));
+    bytes_ += count * size_of(view.dtype);
+    has_nothing_ = has_nothing_ || count == 0;
   }
 
   void read_input(const TensorArgument& argument, PyObject* tensor) {
@@ -304,6 +306,7 @@ class Call {
     if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
     if (place_.kind != MemoryPlace::Kind::kGpu) require_columns(entry_, args_);
     if (path.reference) return run_reference();
+    if (has_nothing_ && !check_call(entry_.op, args_).of_nothing.empty()) return run_of_nothing();
     entry_.prepare(place_);
     CallSite site = this->site();
     Object workspace;
@@ -326,11 +329,34 @@ class Call {
       fail(ErrorCode::kUnsupported, "[{}] the reference runs on tensors of the CPU; these are on {}",
            entry_.op.name, place_.text());
     CheckedCall call = check_call(entry_.op, args_);
-    call.require_outputs(entry_.op);
-    if (call.is_empty) return;
+    if (call.of_nothing.empty()) {
+      call.require_outputs(entry_.op);
+      if (call.is_empty) return;
+    }
     HostValues values;
     const Unlocked others(true);
     entry_.op.reference(call.args.data(), values);
+  }
+
+  // Outputs of inputs without elements, as a product over no columns: no body runs there. The reference makes them on the
+  // host.
+  void run_of_nothing() {
+    if (place_.kind != MemoryPlace::Kind::kGpu) return run_reference();
+    Given on_host = given_;
+    on_host.out = nullptr;
+    for (PyObject*& input : on_host.inputs) {
+      if (!input) continue;
+      kept_.push_back(owned(PyObject_CallMethod(input, "cpu", nullptr)));
+      input = kept_.back().get();
+    }
+    const Object made = Call(entry_, on_host).run(false);
+    size_t at = 0;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (!results_[i] || entry_.outputs[i].field->optional) continue;
+      PyObject* const one =
+          PyTuple_Check(made.get()) ? PyTuple_GetItem(made.get(), Py_ssize_t(at++)) : made.get();
+      const Object done = owned(PyObject_CallMethod(results_[i].get(), "copy_", "O", one));
+    }
   }
 
   void mark_written() const {
@@ -370,7 +396,7 @@ class Call {
   i64 bytes_ = 0, workspace_bytes_ = 0;
   const Path::Body* body_ = nullptr;
   int copies_ = 0, threads_ = 0;
-  bool has_given_ = false, is_large_ = false;
+  bool has_given_ = false, is_large_ = false, has_nothing_ = false;
 };
 
 }  // namespace
