@@ -59,7 +59,7 @@ def power_attention(
                 f"[power_attention] {name} is of type {type(value).__name__} and sizes"
                 f" {list(getattr(value, 'shape', ()))}; must be a tensor [b, t, h, d]"
             )
-    if chunk is not None and (not isinstance(chunk, int) or chunk < 0):
+    if chunk is not None and (not hasattr(chunk, "__index__") or chunk < 0):
         raise heddle.InvalidArgument(
             f"[power_attention] chunk is {chunk!r}; must be a whole number of positions, or 0 for all"
         )

@@ -90,6 +90,7 @@ def test_numbers_of_numpy():
     x = torch.randn(3, 4)
     assert_near(heddle.ops.sum(x, np.int64(1)), x.sum(1))
     assert_near(heddle.ops.sum(x, (np.int32(0), 1)), x.sum())
+    assert_near(heddle.ops.softmax(x, dim=np.int64(0)), x.softmax(0))
     with pytest.raises(
         heddle.InvalidArgument, match=r"\[sum\] dim is 1.5; must be a whole number or several"
     ):

@@ -1,5 +1,7 @@
 """Ops over the last dimension, over any dimension as torch's functions of these names are."""
 
+import operator
+
 import heddle
 from heddle import _heddle
 from heddle.errors import InvalidArgument
@@ -8,11 +10,12 @@ from heddle.errors import InvalidArgument
 def _last(name, x, dim):
     """The dimension as a number from 0, and whether it is the last."""
     rank = len(getattr(x, "shape", ()))
-    if not isinstance(dim, int) or not -rank <= dim < rank:
+    if not hasattr(dim, "__index__") or not -rank <= dim < rank:
         raise InvalidArgument(
             f"[{name}] dim is {dim!r}, x has {rank} dimensions; must be a number from {-rank} to {rank - 1}"
         )
-    return dim % rank, dim % rank == rank - 1
+    at = operator.index(dim) % rank
+    return at, at == rank - 1
 
 
 def _moved(x, source, to):

@@ -232,7 +232,7 @@ def linear_cross_entropy(
             f"[linear_cross_entropy] x is {list(x.shape)}, weight {list(weight.shape)}, target"
             f" {list(target.shape)}; must be [..., K], [V, K] and [...]"
         )
-    if chunk_rows is not None and (not isinstance(chunk_rows, int) or chunk_rows < 1):
+    if chunk_rows is not None and (not hasattr(chunk_rows, "__index__") or chunk_rows < 1):
         raise heddle.InvalidArgument(
             f"[linear_cross_entropy] chunk_rows = {chunk_rows!r}; must be a positive whole number"
         )
