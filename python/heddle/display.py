@@ -1,7 +1,5 @@
 """Tables for notebooks, in HTML."""
 
-import html
-
 
 def bytes_text(count):
     """The size of memory in words: 2.5 GB."""
@@ -13,6 +11,7 @@ def bytes_text(count):
 
 def table(rows, heads=(), caption=""):
     """A table of rows of values, the first of which is the row's name."""
+    import html  # not before it is needed: importing heddle is short
 
     def line(tag, row):
         return "<tr>" + "".join(f"<{tag}>{html.escape(str(each))}</{tag}>" for each in row) + "</tr>"
@@ -28,4 +27,6 @@ def table(rows, heads=(), caption=""):
 
 def code(text):
     """Text as it stands, in a box that scrolls."""
+    import html
+
     return f'<pre style="max-height: 30em; overflow: auto">{html.escape(text)}</pre>'

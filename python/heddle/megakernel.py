@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from heddle import _heddle
+from heddle.display import code, table
 from heddle.errors import InvalidArgument, Unsupported, WrongCall, did_you_mean, named, named_class
 from heddle.scheduling import check_scheduler
 
@@ -135,7 +136,7 @@ class Proof:
     milliseconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """The instructions of the last run, by worker and time. All fields but the names are arrays of NumPy, one
     element for each instruction; times are nanoseconds since the run began."""
@@ -152,6 +153,39 @@ class Trace:
     tile: object  # [instructions, 4]
     nodes: tuple
     ops: tuple
+
+    def _by_op(self):
+        """(op, instructions, milliseconds of all workers together), the longest first."""
+        busy = {}
+        for call, ready, computed in zip(
+            self.call.tolist(), self.ready.tolist(), self.computed.tolist(), strict=True
+        ):
+            name = self.ops[call] if call >= 0 else "waits and signals"
+            count, time = busy.get(name, (0, 0))
+            busy[name] = count + 1, time + computed - ready
+        return [(name, *busy[name]) for name in sorted(busy, key=lambda name: -busy[name][1])]
+
+    def _rows(self):
+        return [(name, count, f"{time / 1e6:.3f}") for name, count, time in self._by_op()]
+
+    def __repr__(self):
+        parts = ", ".join(f"{name} {count} ({time} ms)" for name, count, time in self._rows())
+        return f"<Trace of {len(self.worker)} instructions: {parts}>"
+
+    def _repr_html_(self):
+        return table(self._rows(), ("op", "instructions", "ms of all workers"), "heddle.Trace")
+
+
+class Program(str):
+    """The text of a program. `print` shows it."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"<Program of {len(self.splitlines())} lines; print(kernel.program) shows them>"
+
+    def _repr_html_(self):
+        return code(self)
 
 
 @named_class
@@ -196,7 +230,7 @@ class Megakernel:
     @property
     def program(self):
         """The program as text: its calls on buffers, and each worker's instructions."""
-        return self._calls.text()
+        return Program(self._calls.text())
 
     @property
     def executor(self):
@@ -219,6 +253,9 @@ class Megakernel:
     def write_trace(self, path):
         """Writes the last run's trace: .nanotrace, .perfetto (ui.perfetto.dev) or .html, by its ending."""
         self._calls.write_trace(os.fspath(path))
+
+    def _repr_html_(self):
+        return self.program._repr_html_()
 
     def __repr__(self):
         return f"<Megakernel of {len(self.ops)} calls on {self.executor}, {self.workers} workers>"

@@ -134,6 +134,7 @@ def compare_with(arguments, result, baseline, take=units_again):
             row["compared"]["change"] = round(compare.change(before[name], fresh[name]), 4)
             print(f"{found[name]:7} {row['compared']['change']:+6.1%} ({len(fresh[name])} samples)", end="  ")
             print(", ".join(name), flush=True)
+    print(compare.verdict_line(found.values()))
     return [", ".join(name) for name, verdict in found.items() if verdict == "slower"]
 
 

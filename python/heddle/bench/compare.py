@@ -84,5 +84,17 @@ def judge_all(baselines, fresh, take, bounds=None):
                 found[name] = "unclear"  # it could not be measured again
 
 
+def verdict_line(verdicts):
+    """What the verdicts of all rows come to, in a line."""
+    verdicts = list(verdicts)
+    counts = {word: verdicts.count(word) for word in ("slower", "unclear", "fine", "new")}
+    parts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    if counts["slower"]:
+        return f"verdict: slower than the baseline ({parts})"
+    if counts["unclear"] > counts["fine"]:
+        return f"verdict: unclear, the machine is too busy ({parts})"
+    return f"verdict: no row is slower than the baseline ({parts})"
+
+
 def change(baseline, fresh):
     return statistics.median(fresh) / statistics.median(baseline) - 1

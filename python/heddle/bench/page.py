@@ -2,6 +2,7 @@
 
 import html
 import math
+import statistics
 from pathlib import Path
 
 from heddle.bench.report import goal_text, more_lines, time_text
@@ -148,16 +149,25 @@ def table(result):
     return tag("div", tag("table", top + tag("tbody", "".join(lines))), class_="scroll")
 
 
+NOISY = 0.1  # spread of heddle's samples or the peer's, above which a ratio says little
+
+
+def is_noisy(row):
+    return max(row["spread"], row["peers"][row["fastest_peer"]]["spread"]) > NOISY
+
+
 def tiles(result):
     rows = result["rows"]
     made = [
         (f"{ceiling['value']:.4g} {ceiling['unit']}", f"ceiling: {ceiling['of']}")
         for ceiling in result["ceilings"].values()
     ]
-    ratios = [row["ratio"] for row in rows if "ratio" in row]
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        made.append((f"{mean:.2f} x", f"the fastest peer's speed, geometric mean of {len(ratios)} rows"))
+    with_peer = [row for row in rows if "ratio" in row]
+    calm = [row["ratio"] for row in with_peer if not is_noisy(row)]
+    if calm:
+        noisy = f"; {len(with_peer) - len(calm)} noisy ones left out" if len(calm) < len(with_peer) else ""
+        text = f"the fastest peer's speed, median of {len(calm)} rows{noisy}"
+        made.append((f"{statistics.median(calm):.2f} x", text))
     goals = [verdict_class(row) for row in rows if verdict_class(row)]
     if goals:
         made.append((f"{goals.count('good')} of {len(goals)}", "goals reached"))

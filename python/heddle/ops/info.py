@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+import heddle
 from heddle import _heddle
+from heddle.display import code
 from heddle.errors import named
 
 
@@ -36,7 +38,7 @@ class AttributeInfo:
     note: str = ""  # its meaning and valid values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OpInfo:
     name: str
     doc: str
@@ -50,6 +52,15 @@ class OpInfo:
     about: str  # its formula, and what is special
     example: str  # lines of Python
     autocast: str  # torch.autocast: "lower": inputs get its dtype; "float32": that, on a GPU; "": they stay
+
+    def __repr__(self):
+        return f"<OpInfo {self.name}{self.signature}: {self.doc}>"
+
+    def __str__(self):
+        return getattr(heddle.ops, self.name).__doc__
+
+    def _repr_html_(self):
+        return code(f"{self.name}{self.signature}\n\n{self}")
 
     @property
     def callable(self):

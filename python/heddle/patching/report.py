@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from heddle.display import table
+
 
 @dataclass(frozen=True)
 class Row:
@@ -32,6 +34,13 @@ class Report(tuple):
     def calls(self, part, heddle=True):
         """How many calls of a part ran in heddle, or else in what the model has itself."""
         return sum(row.calls or 0 for row in self if row.part == part and row.is_heddle == heddle)
+
+    def _repr_html_(self):
+        rows = []
+        for row in self:
+            calls = "-" if row.calls is None else row.calls
+            rows.append((row.part, row.path, row.modules, calls, row.reason))
+        return table(rows, ("part", "path", "modules", "calls", "reason"), "heddle.patch")
 
     def __repr__(self):
         if not self:
