@@ -211,6 +211,13 @@ SMALL_CASES = {
     "qwen2_moe": SMALL_EXPERTS
     | {"num_experts": 32, "shared_expert_intermediate_size": 512, "decoder_sparse_step": 1},
     "granitemoe": {"num_local_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
+    "granitemoehybrid": {
+        "num_local_experts": 32,
+        "num_experts_per_tok": 4,
+        "intermediate_size": 256,
+        "shared_intermediate_size": 512,
+    },
+    "minimax_m2": {"num_local_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
     "olmoe": {"num_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
     "glm4_moe": SMALL_EXPERTS | {"n_routed_experts": 32, "routed_scaling_factor": 1.0},
     "gpt_oss": {"num_local_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},

@@ -11,7 +11,8 @@ Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries
   const Norm norm{.eps = c.rms_norm_eps};
   SelfAttention attention = attention_of(c, l, rotary.table, c.attention_bias);
   attention.neighbours = true;
-  const GatedMlp mlp{.at = at + "mlp.", .inner = c.intermediate_size, .act = c.hidden_act, .merged = true};
+  const GatedMlp mlp{
+      .at = at + "mlp.", .inner = c.intermediate_size, .act = c.hidden_act, .merged = "gate_up_proj"};
 
   Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
   h = b.norm("post_attention_norm", self_attention(b, attention, h), at + "post_self_attn_layernorm", norm);

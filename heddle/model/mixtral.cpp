@@ -9,7 +9,7 @@ namespace {
 Tensor layer(Builder& b, const MixtralConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
   const Norm norm{.eps = c.rms_norm_eps};
-  const ExpertNames names{at + "block_sparse_moe.", "w1", "w3", "w2"};
+  const ExpertNames names{block_of_experts(b, at), "w1", "w3", "w2"};
   const Routing routing{.count = c.num_local_experts, .taken = c.num_experts_per_tok, .normalise = true};
 
   Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);

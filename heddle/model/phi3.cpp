@@ -15,7 +15,8 @@ Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries
   Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
   x = b.add("attention_residual", self_attention(b, attention, h), x);
   h = b.norm("post_norm", x, at + "post_attention_layernorm", norm);
-  h = gated_mlp(b, {.at = at + "mlp.", .inner = c.intermediate_size, .act = c.hidden_act, .merged = true}, h);
+  h = gated_mlp(
+      b, {.at = at + "mlp.", .inner = c.intermediate_size, .act = c.hidden_act, .merged = "gate_up_proj"}, h);
   return b.add("mlp_residual", h, x);
 }
 

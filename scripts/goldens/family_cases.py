@@ -15,12 +15,14 @@ LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
 @dataclass
 class Family:
     """`base`: keys of every checkpoint. `choices`: keys with the values that random ones may have; the first
-    one is that of the golden. `divided`: heads are as wide as hidden_size / num_attention_heads."""
+    one is that of the golden. `divided`: heads are as wide as hidden_size / num_attention_heads.
+    `layer_type`: what layer_types says of each layer."""
 
     model: str
     base: dict = field(default_factory=dict)
     choices: dict = field(default_factory=dict)
     divided: bool = False
+    layer_type: str = ""
     names: dict = field(default_factory=dict)  # sizes that have other names, or none
 
 
@@ -88,6 +90,23 @@ FAMILIES = {
         {"num_local_experts": 5, "num_experts_per_tok": 2, "intermediate_size": 19},
         GRANITE,
         divided=True,
+    ),
+    "granitemoehybrid": Family(
+        "GraniteMoeHybrid",
+        {"num_experts_per_tok": 2, "intermediate_size": 19, "mamba_n_heads": 1},
+        {
+            **GRANITE,
+            "shared_intermediate_size": [29, 40],
+            "num_local_experts": [5, 0],
+            "position_embedding_type": ["rope", None],
+        },
+        divided=True,
+        layer_type="full_attention",
+    ),
+    "minimax_m2": Family(
+        "MiniMaxM2",
+        {"num_local_experts": 7, "num_experts_per_tok": 3, "intermediate_size": 19},
+        partial(0.5, 1.0, 0.25),
     ),
     "olmo": Family("Olmo", {}, {"clip_qkv": [0.9, None], "attention_bias": BIAS, **TURN}, divided=True),
     "olmo2": Family("Olmo2", {}, {"attention_bias": BIAS, **TURN}),
@@ -193,6 +212,8 @@ def config_of(family, sizes, pick):
     if family.divided:
         own["hidden_size"] = heads * sizes["head_dim"]
     config = own | head_dim | family.base | chosen
+    if family.layer_type:
+        config["layer_types"] = [family.layer_type] * sizes["num_hidden_layers"]
     for name, other in family.names.items():
         value = config.pop(name)
         if other:
@@ -304,4 +325,11 @@ GOLDENS = {
             "hidden_size": 80,
         },
     ),
+    "granitemoehybrid-tiny": ("granitemoehybrid", torch.float32, {}),
+    "granitemoehybrid-dense": (
+        "granitemoehybrid",
+        torch.bfloat16,
+        {"num_local_experts": 0, "position_embedding_type": None, "tie_word_embeddings": True},
+    ),
+    "minimax_m2-tiny": ("minimax_m2", torch.float32, {}),
 }

@@ -95,6 +95,13 @@ def cases():
         "granitemoe": of_family("granitemoe", intermediate_size=16, num_local_experts=8),
         "olmoe": of_family("olmoe", intermediate_size=16, num_key_value_heads=2),
         "gpt_oss": of_family("gpt_oss", intermediate_size=16, rope_parameters=LONG_YARN),
+        "granitemoehybrid": of_family(
+            "granitemoehybrid",
+            intermediate_size=16,
+            num_local_experts=8,
+            layer_types=["full_attention"] * LAYERS,
+        ),
+        "minimax_m2": of_family("minimax_m2", intermediate_size=16, num_local_experts=8),
     }
     for number, case in enumerate(table.values()):
         case.seed = 50_000 + 100 * number
@@ -102,7 +109,15 @@ def cases():
 
 
 def routers_of(model):
-    return [m for m in model.modules() if type(m).__name__.lower().endswith("topkrouter")]
+    """Each has as `more` what its block gives it besides the rows: a bias of the choice."""
+    found = []
+    for module in model.modules():
+        router = getattr(module, "gate", getattr(module, "router", None))
+        if type(router).__name__.lower().endswith("topkrouter"):
+            bias = getattr(module, "e_score_correction_bias", None)
+            router.more = () if bias is None else (bias,)
+            found.append(router)
+    return found
 
 
 @torch.inference_mode()
@@ -127,7 +142,7 @@ def choice_of_logits(router):
     alone.weight = torch.nn.Parameter(torch.eye(alone.hidden_dim))
     if getattr(alone, "bias", None) is not None:
         alone.bias = torch.nn.Parameter(torch.zeros(alone.hidden_dim))
-    return lambda logits: alone.forward(logits)[2].sort()[0]
+    return lambda logits: alone.forward(logits, *router.more)[2].sort()[0]
 
 
 @torch.inference_mode()
@@ -137,7 +152,7 @@ def count_flips(folder, tokens):
     flips = []
 
     def compare(router, inputs, output):
-        rounded = router.forward(inputs[0].bfloat16().float())
+        rounded = router.forward(inputs[0].bfloat16().float(), *router.more)
         flips.append((rounded[2].sort()[0] != output[2].sort()[0]).any(-1).sum())
 
     routers_of(model)[0].register_forward_hook(compare)

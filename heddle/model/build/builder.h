@@ -98,6 +98,8 @@ class Builder {
  public:
   Builder(const GraphRequest& request, const ModelInfo& info, const Inventory& tensors);
 
+  // True if the checkpoint has a tensor of this name.
+  bool has(const std::string& tensor) const { return tensors_.has(tensor); }
   // Positions that a sequence may have.
   i32 context() const { return request_.context; }
   // Puts the calls that follow into the scope "name.".

@@ -21,8 +21,8 @@ Rows stack(const std::string& at, const std::vector<std::pair<const char*, i32>>
 
 // Pairs each gate row with its up row.
 Rows gate_up_rows(const GatedMlp& mlp) {
-  Rows rows = mlp.merged ? rows_of(mlp.at + "gate_up_proj", 2 * mlp.inner, mlp.bias)
-                         : stack(mlp.at, {{"gate_proj", mlp.inner}, {"up_proj", mlp.inner}}, mlp.bias);
+  Rows rows = *mlp.merged ? rows_of(mlp.at + mlp.merged, 2 * mlp.inner, mlp.bias)
+                          : stack(mlp.at, {{"gate_proj", mlp.inner}, {"up_proj", mlp.inner}}, mlp.bias);
   rows.order = interleave_halves(mlp.inner);
   return rows;
 }
@@ -167,7 +167,7 @@ Tensor gated_mlp(Builder& b, const GatedMlp& mlp, Tensor h) {
   const i32 hidden = h.last();
   h = b.linear("gate_up", h, gate_up_rows(mlp));
   h = b.gate("gate", h, activation_kind(mlp.act));
-  return b.linear("down", h, rows_of(mlp.at + "down_proj", hidden, mlp.bias));
+  return b.linear("down", h, rows_of(mlp.at + mlp.down, hidden, mlp.bias));
 }
 
 Tensor plain_mlp(Builder& b, const PlainMlp& mlp, Tensor h) {

@@ -65,7 +65,8 @@ struct GatedMlp {
   i32 inner = 0;
   HiddenAct act = HiddenAct::kSilu;
   bool bias = false;
-  bool merged = false;  // gate and up are stored as one, gate_up_proj
+  const char* merged = "";  // gate and up are stored as one of this name; "": as gate_proj and up_proj
+  const char* down = "down_proj";
 };
 Tensor gated_mlp(Builder& b, const GatedMlp& mlp, Tensor h);
 

@@ -14,10 +14,6 @@ Rows of_experts(const ExpertNames& names, i32 experts, std::initializer_list<con
   return made;
 }
 
-bool is_stacked(const ExpertNames& names) {
-  return *names.stacked_input != 0;
-}
-
 // Makes gate and up rows of each expert adjacent.
 std::vector<i32> interleave_each(i32 experts, i32 inner) {
   const std::vector<i32> one = interleave_halves(inner);
@@ -29,12 +25,16 @@ std::vector<i32> interleave_each(i32 experts, i32 inner) {
 
 }  // namespace
 
+std::string block_of_experts(const Builder& b, const std::string& at) {
+  return at + (b.has(at + "mlp.gate.weight") ? "mlp." : "block_sparse_moe.");
+}
+
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
                Tensor h) {
   const i32 hidden = h.last();
   const i32 count = routing.count;
   Rows gate_up, down;
-  if (is_stacked(names)) {
+  if (b.has(names.at + names.stacked_input)) {
     gate_up.sources = {{names.at + names.stacked_input, count * 2 * inner}};
     down.sources = {{names.at + names.stacked_output, count * hidden}};
   } else {
@@ -43,8 +43,7 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   }
   gate_up.order = interleave_each(count, inner);
 
-  const Routes routes =
-      b.route("router", h, {.sources = {{names.at + names.router + ".weight", count}}}, routing);
+  const Routes routes = b.route("router", h, {.sources = {{names.at + names.router, count}}}, routing);
   h = b.expert_linear("experts.gate_up", h, routes, gate_up);
   h = b.gate("experts.gate", h, activation_kind(act));
   h = b.expert_linear("experts.down", h, routes, down);

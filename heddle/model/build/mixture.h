@@ -9,18 +9,22 @@
 
 namespace heddle {
 
-// Names of the experts in a checkpoint: `at` + "experts.7." + gate, up or down.
+// Names of the experts in a checkpoint, which has them in one of two forms:
+// 1. a matrix each, `at` + "experts.7." + gate, up or down + ".weight";
+// 2. the matrices of all experts stacked as one tensor, [experts, rows, cols], with the gate rows of an expert before its
+//    up rows: at + stacked_input or stacked_output. These are the parameters of transformers' own modules.
 struct ExpertNames {
   std::string at;  // "model.layers.3.mlp."
   const char* gate = "gate_proj";
   const char* up = "up_proj";
   const char* down = "down_proj";
-  // The matrices of all experts stacked as one tensor each, gate and up of an expert together: these names instead,
-  // at + input and output.
-  const char* stacked_input = "";
-  const char* stacked_output = "";
-  const char* router = "gate";
+  const char* stacked_input = "experts.gate_up_proj";
+  const char* stacked_output = "experts.down_proj";
+  const char* router = "gate.weight";
 };
+
+// at + "block_sparse_moe.", as the first files name a mixture, or at + "mlp.", as transformers' modules do.
+std::string block_of_experts(const Builder& b, const std::string& at);
 
 // share_0 expert_0(h) + share_1 expert_1(h) + ..., over the experts that the router chooses.
 // `inner` is their width.

@@ -76,7 +76,9 @@ template <class Read>
 void read_mixture(const Config& config, Read read) {
   const auto c = read(config);
   check_decoder(c);
-  if constexpr (requires { c.num_local_experts; })
+  if constexpr (requires { c.experts; })
+    check_experts(c.experts.taken, c.experts.count);
+  else if constexpr (requires { c.num_local_experts; })
     check_experts(c.num_experts_per_tok, c.num_local_experts);
   else if constexpr (requires { c.n_group; })
     check_experts(c.num_experts_per_tok, c.n_routed_experts / c.n_group * c.topk_group);
@@ -136,6 +138,8 @@ void read_all(const Config& config) {
   run([&] { read_deepseek(config, heddle::read_deepseek_v3_config); });
   run([&] { read_mixture(config, heddle::read_qwen2_moe_config); });
   run([&] { read_mixture(config, heddle::read_granitemoe_config); });
+  run([&] { read_decoder(config, heddle::read_granitemoehybrid_config); });
+  run([&] { read_mixture(config, heddle::read_minimax_m2_config); });
   run([&] { read_mixture(config, heddle::read_olmoe_config); });
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });
   run([&] { read_mixture(config, heddle::read_gpt_oss_config); });

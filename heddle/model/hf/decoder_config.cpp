@@ -6,14 +6,12 @@ namespace heddle {
 
 DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& defaults) {
   DecoderConfig c;
-  const auto size_of = [&](const char* key, int fallback, int max) {
-    return fallback > 0 ? config.optional_int(key, fallback, 1, max) : config.required_int(key, 1, max);
-  };
-  c.vocab_size = size_of("vocab_size", defaults.vocab_size, kMaxVocab);
-  c.hidden_size = size_of("hidden_size", defaults.hidden_size, kMaxWidth);
-  c.intermediate_size = size_of("intermediate_size", defaults.intermediate_size, kMaxWidth);
-  c.num_hidden_layers = size_of("num_hidden_layers", defaults.num_hidden_layers, kMaxLayers);
-  c.num_attention_heads = size_of("num_attention_heads", defaults.num_attention_heads, kMaxHeads);
+  const DefaultSizes& sizes = defaults.sizes;
+  c.vocab_size = config.optional_int("vocab_size", sizes.vocab, 1, kMaxVocab);
+  c.hidden_size = config.optional_int("hidden_size", sizes.hidden, 1, kMaxWidth);
+  c.intermediate_size = config.optional_int("intermediate_size", sizes.intermediate, 1, kMaxWidth);
+  c.num_hidden_layers = config.optional_int("num_hidden_layers", sizes.layers, 1, kMaxLayers);
+  c.num_attention_heads = config.optional_int("num_attention_heads", sizes.heads, 1, kMaxHeads);
   const bool full = defaults.num_key_value_heads == 0 || config.is_null("num_key_value_heads");
   c.num_key_value_heads =
       config.optional_int("num_key_value_heads", full ? c.num_attention_heads : defaults.num_key_value_heads,
@@ -29,7 +27,7 @@ DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& d
   if (c.head_dim % 2 != 0) config.reject("head_dim", "must be even; rotary embeddings turn pairs");
 
   c.max_position_embeddings =
-      size_of("max_position_embeddings", defaults.max_position_embeddings, kMaxPositions);
+      config.optional_int("max_position_embeddings", sizes.positions, 1, kMaxPositions);
   c.rms_norm_eps = config.optional_number(defaults.eps_key, defaults.eps, 0.0, 1.0);
   c.hidden_act = read_hidden_act(config, defaults.hidden_act_key, defaults.hidden_act);
   c.tie_word_embeddings = config.optional_bool("tie_word_embeddings", defaults.tie_word_embeddings);

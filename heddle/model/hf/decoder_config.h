@@ -27,8 +27,13 @@ struct DecoderConfig {
   RopeConfig rope = {};           // rope of all layers, or of those that see all positions
 };
 
+struct DefaultSizes {
+  int vocab = 0, hidden = 0, intermediate = 0, layers = 0, heads = 0, positions = 0;
+};
+
 // Defaults of a family's class in transformers, for keys that a file lacks.
 struct DecoderDefaults {
+  DefaultSizes sizes;
   int num_key_value_heads = 0;  // 0: num_attention_heads
   int head_dim = 0;             // 0: hidden_size / num_attention_heads
   const char* hidden_act_key = "hidden_act";
@@ -36,9 +41,6 @@ struct DecoderDefaults {
   bool tie_word_embeddings = false;
   const char* eps_key = "rms_norm_eps";
   double eps = 1e-6;
-  // 0: a file must have it.
-  int vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0, num_attention_heads = 0,
-      max_position_embeddings = 0;
 };
 
 // Reads everything but `rope`.

@@ -7,8 +7,8 @@
 namespace heddle {
 namespace {
 
-DeepseekConfig read_attention(const Config& config) {
-  DeepseekConfig c{read_decoder_config(config, {})};
+DeepseekConfig read_attention(const Config& config, const DecoderDefaults& defaults) {
+  DeepseekConfig c{read_decoder_config(config, defaults)};
   if (c.num_key_value_heads != c.num_attention_heads)
     config.reject("num_key_value_heads", "must be num_attention_heads; all heads share one latent");
   if (!config.is_null("q_lora_rank")) c.q_lora_rank = config.optional_int("q_lora_rank", 1536, 1, kMaxWidth);
@@ -56,7 +56,7 @@ void read_experts(const Config& config, const ExpertDefaults& defaults, Deepseek
 
 DeepseekConfig read_deepseek_v2_config(const Config& config) {
   refuse_foreign(config, "DeepseekV2");
-  DeepseekConfig c = read_attention(config);
+  DeepseekConfig c = read_attention(config, {.sizes = {102400, 4096, 11008, 32, 32, 2048}});
   c.mlp_bias = config.optional_bool("mlp_bias", false);
   config.refuse_unless("scoring_func", {"\"softmax\""});
   config.refuse_unless("topk_method", {"\"greedy\"", "\"group_limited_greedy\""});
@@ -71,8 +71,8 @@ DeepseekConfig read_deepseek_v2_config(const Config& config) {
 
 DeepseekConfig read_deepseek_v3_config(const Config& config) {
   refuse_foreign(config, "DeepseekV3");
-  DeepseekConfig c = read_attention(config);
-  c.rope_interleave = config.optional_bool("rope_interleave", true);
+  DeepseekConfig c = read_attention(config, {.sizes = {129280, 7168, 18432, 61, 128, 4096}});
+  c.rope_interleave = !config.is_null("rope_interleave") && config.optional_bool("rope_interleave", true);
   config.refuse_unless("scoring_func", {"\"sigmoid\""});
   config.refuse_unless("topk_method", {"\"noaux_tc\""});
   c.scores_by_sigmoid = true;

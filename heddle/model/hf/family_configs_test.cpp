@@ -11,7 +11,9 @@
 #include "heddle/model/hf/gpt_oss_config.h"
 #include "heddle/model/hf/granite_config.h"
 #include "heddle/model/hf/layer_norm_config.h"
+#include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/llama_kin_config.h"
+#include "heddle/model/hf/mistral_config.h"
 #include "heddle/model/hf/olmo_config.h"
 #include "heddle/model/hf/qwen_config.h"
 
@@ -129,8 +131,6 @@ TEST(FamilyConfigs, RopesThatDependOnTheFamily) {
                 "original_max_position_embeddings":32})"));
   EXPECT_EQ(ministral.query_rope.query_beta, 0.1);
   EXPECT_EQ(ministral.rope.query_beta, 0);
-  expect_refused([] { read_ministral3_config(family_config(R"("head_dim":20)")); },
-                 "rope_parameters = absent");
 }
 
 TEST(FamilyConfigs, RefuseWhatTheyDoNotCompute) {
@@ -147,6 +147,56 @@ TEST(FamilyConfigs, RefuseWhatTheyDoNotCompute) {
       7);
   expect_refused([] { read_granitemoe_config(family_config(R"("num_experts_per_tok":9)")); },
                  "num_experts_per_tok");
+}
+
+// Keys whose lack means something else than in most families, or for which null means something else than their lack.
+constexpr const char* kHead = R"("head_dim":20)";
+
+TEST(FamilyConfigs, AKeyThatIsMissingHasTheDefaultOfTransformersClass) {
+  const MixtralConfig mixtral = read_mixtral_config(family_config(kHead));
+  EXPECT_EQ(mixtral.rope.theta, 1e6);
+  EXPECT_EQ(mixtral.rms_norm_eps, 1e-5);
+  EXPECT_EQ(read_mistral_config(family_config(kHead)).rope.theta, 1e4);
+  const GptOssConfig oss = read_gpt_oss_config(family_config(kHead));
+  EXPECT_EQ(oss.rope.type, RopeType::kYarn);
+  EXPECT_EQ(oss.rope.factor, 32);
+  EXPECT_EQ(oss.rope.theta, 150'000);
+  EXPECT_FALSE(oss.rope.truncate);
+  EXPECT_EQ(read_gpt_oss_config(family_config(R"("rope_parameters":{})")).rope.type, RopeType::kDefault);
+  const Ministral3Config ministral = read_ministral3_config(family_config(kHead));
+  EXPECT_EQ(ministral.rope.theta, 1e6);
+  EXPECT_EQ(ministral.query_rope.query_beta, 0.1);
+  EXPECT_EQ(ministral.rope.original_max_position_embeddings, 16384);
+  const auto yarn = [](const char* truncate) {
+    const std::string text = fmt::format(
+        R"("rope_parameters":{{"rope_type":"yarn","factor":4,"original_max_position_embeddings":32{}}})",
+        truncate);
+    return read_llama_config(family_config(text)).rope;
+  };
+  EXPECT_TRUE(yarn("").truncate);
+  EXPECT_FALSE(yarn(",\"truncate\":null").truncate);
+}
+
+TEST(FamilyConfigs, Granite4HasAttentionInAllLayers) {
+  const auto read = [](const std::string& more) { return read_granitemoehybrid_config(family_config(more)); };
+  const std::string attention = R"("layer_types":["attention","full_attention","attention","attention"])";
+  EXPECT_EQ(read(attention + R"(,"num_local_experts":0)").experts.count, 0);
+  EXPECT_EQ(read(attention).experts.count, 8);
+  EXPECT_FALSE(read(attention).turns);
+  EXPECT_TRUE(read(attention + R"(,"position_embedding_type":"rope")").turns);
+  for (const char* refused : {R"("layer_types":["attention","mamba"])",
+                              R"("layers_block_type":["mamba","mamba"])", R"("layer_types":null)"})
+    expect_refused([&] { read(refused); }, "state-space layers");
+  expect_refused([&] { read(R"("layer_types":["attention"])"); }, "must be 4 names");
+}
+
+TEST(FamilyConfigs, MinimaxM2TurnsAPartOfEachHead) {
+  const auto read = [](const std::string& more) { return read_minimax_m2_config(family_config(more)); };
+  EXPECT_EQ(read(R"("head_dim":20,"rotary_dim":10)").rope.rotary_dim, 10);
+  EXPECT_EQ(read(R"("head_dim":20)").rope.rotary_dim, 20);
+  EXPECT_EQ(read(R"("head_dim":20)").rope.theta, 5e6);
+  expect_refused([&] { read(R"("attn_type_list":[1,0])"); }, "lightning attention");
+  expect_refused([&] { read(R"("scoring_func":"softmax")"); }, "scoring_func");
 }
 
 }  // namespace

@@ -7,15 +7,13 @@ namespace {
 
 constexpr double kMaxCap = 1e6;
 
-GemmaConfig read_gemma(const Config& config, int vocab_size, int max_positions) {
-  GemmaConfig c{read_decoder_config(config, {.num_key_value_heads = 4,
+GemmaConfig read_gemma(const Config& config, int vocab, int positions) {
+  GemmaConfig c{read_decoder_config(config, {.sizes = {vocab, 2304, 9216, 26, 8, positions},
+                                             .num_key_value_heads = 4,
                                              .head_dim = 256,
                                              .hidden_act_key = "hidden_activation",
                                              .hidden_act = "gelu_pytorch_tanh",
-                                             .tie_word_embeddings = true,
-                                             .vocab_size = vocab_size,
-                                             .num_attention_heads = 8,
-                                             .max_position_embeddings = max_positions})};
+                                             .tie_word_embeddings = true})};
   config.refuse_unless("use_bidirectional_attention");
   c.attention_bias = config.optional_bool("attention_bias", false);
   c.query_pre_attn_scalar = config.optional_number("query_pre_attn_scalar", 256.0, 1e-6, 1e6);
@@ -39,7 +37,8 @@ double read_cap(const Config& config, const std::string& key, double fallback) {
 // Whatever hidden_act says, "gelu" means the approximation by tanh; the first files were published so.
 DecoderConfig read_gemma_config(const Config& config) {
   refuse_foreign(config, "Gemma");
-  DecoderConfig c = read_decoder_config(config, {.num_key_value_heads = 16,
+  DecoderConfig c = read_decoder_config(config, {.sizes = {256000, 3072, 24576, 28, 16, 8192},
+                                                 .num_key_value_heads = 16,
                                                  .head_dim = 256,
                                                  .hidden_act = "gelu_pytorch_tanh",
                                                  .tie_word_embeddings = true});

@@ -13,8 +13,10 @@ RopeConfig read_half_rope(const Config& config, const DecoderConfig& c) {
 
 DecoderConfig read_glm4_config(const Config& config) {
   refuse_foreign(config, "Glm4");
-  DecoderConfig c =
-      read_decoder_config(config, {.num_key_value_heads = 2, .head_dim = 128, .eps = 0.00000015625});
+  DecoderConfig c = read_decoder_config(config, {.sizes = {151552, 4096, 13696, 40, 32, 131072},
+                                                 .num_key_value_heads = 2,
+                                                 .head_dim = 128,
+                                                 .eps = 0.00000015625});
   c.attention_bias = config.optional_bool("attention_bias", true);
   c.rope = read_half_rope(config, c);
   return c;
@@ -22,7 +24,8 @@ DecoderConfig read_glm4_config(const Config& config) {
 
 Glm4MoeConfig read_glm4_moe_config(const Config& config) {
   refuse_foreign(config, "Glm4Moe");
-  Glm4MoeConfig c{read_decoder_config(config, {.num_key_value_heads = 8, .eps = 1e-5})};
+  Glm4MoeConfig c{read_decoder_config(
+      config, {.sizes = {151552, 4096, 10944, 46, 96, 131072}, .num_key_value_heads = 8, .eps = 1e-5})};
   c.attention_bias = config.optional_bool("attention_bias", false);
   c.use_qk_norm = config.optional_bool("use_qk_norm", false);
   c.rope = read_half_rope(config, c);

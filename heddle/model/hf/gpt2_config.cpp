@@ -14,11 +14,11 @@ Gpt2Config read_gpt2_config(const Config& config) {
   refuse_foreign(config, "GPT2");
 
   Gpt2Config c;
-  c.vocab_size = config.required_int("vocab_size", 1, kMaxVocab);
-  c.n_positions = config.required_int("n_positions", 1, kMaxPositions);
-  c.n_embd = config.required_int("n_embd", 1, kMaxWidth / 4);
-  c.n_layer = config.required_int("n_layer", 1, kMaxLayers);
-  c.n_head = config.required_int("n_head", 1, kMaxHeads);
+  c.vocab_size = config.optional_int("vocab_size", 50257, 1, kMaxVocab);
+  c.n_positions = config.optional_int("n_positions", 1024, 1, kMaxPositions);
+  c.n_embd = config.optional_int("n_embd", 768, 1, kMaxWidth / 4);
+  c.n_layer = config.optional_int("n_layer", 12, 1, kMaxLayers);
+  c.n_head = config.optional_int("n_head", 12, 1, kMaxHeads);
   if (c.n_embd % c.n_head != 0) config.reject("n_embd", "must be a multiple of n_head");
   if (c.n_embd / c.n_head > kMaxHeadDim) config.reject("n_head", "makes heads wider than 4096");
   c.n_inner = config.optional_int("n_inner", 4 * c.n_embd, 1, kMaxWidth);

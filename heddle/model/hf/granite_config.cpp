@@ -1,11 +1,15 @@
 #include "heddle/model/hf/granite_config.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace heddle {
 namespace {
 
 GraniteConfig read(const Config& config) {
   constexpr double kLeast = 1e-6, kMost = 1e6;
-  GraniteConfig c{read_decoder_config(config, {})};
+  GraniteConfig c{read_decoder_config(config, {.sizes = {32000, 4096, 11008, 32, 32, 2048}})};
   c.attention_bias = config.optional_bool("attention_bias", false);
   c.embedding_multiplier = config.optional_number("embedding_multiplier", 1.0, kLeast, kMost);
   c.attention_multiplier = config.optional_number("attention_multiplier", 1.0, kLeast, kMost);
@@ -27,8 +31,32 @@ GraniteConfig read_granite_config(const Config& config) {
 GraniteMoeConfig read_granitemoe_config(const Config& config) {
   refuse_foreign(config, "GraniteMoe", {"num_local_experts"});
   GraniteMoeConfig c{read(config)};
-  const Experts experts = read_experts(config, {.count = 8, .taken = 2});
-  c.num_local_experts = experts.count, c.num_experts_per_tok = experts.taken;
+  c.experts = read_experts(config, {.count = 8, .taken = 2});
+  return c;
+}
+
+// In transformers a list that is missing means that all layers are of state spaces.
+GraniteHybridConfig read_granitemoehybrid_config(const Config& config) {
+  refuse_foreign(config, "GraniteMoeHybrid", {"num_local_experts"});
+  const char* types = config.has("layers_block_type") ? "layers_block_type" : "layer_types";
+  const std::vector<std::string> layers = config.optional_strings(types);
+  const auto attends = [](const std::string& type) {
+    return type == "attention" || type == "full_attention";
+  };
+  if (layers.empty() || !std::ranges::all_of(layers, attends))
+    config.refuse(types,
+                  "it has state-space layers (Mamba), for which there is no op yet; all may be attention");
+  GraniteHybridConfig c{{read(config)}};
+  if (layers.size() != size_t(c.num_hidden_layers))
+    config.reject(types, fmt::format("must be {} names, one for each layer", c.num_hidden_layers));
+  const bool dense =
+      config.has("num_local_experts") && config.optional_int("num_local_experts", 0, 0, kMaxExperts) == 0;
+  if (!dense) c.experts = read_experts(config, {.count = 8, .taken = 2});
+  c.shared_intermediate_size = config.optional_int("shared_intermediate_size", 1024, 1, kMaxWidth);
+  const std::string positions = config.optional_string("position_embedding_type", "nope");
+  if (positions != "rope" && positions != "nope")
+    config.refuse("position_embedding_type", "it may be rope, nope or null");
+  c.turns = positions == "rope";
   return c;
 }
 

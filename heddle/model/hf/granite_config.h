@@ -1,4 +1,4 @@
-// The configurations of Granite and of its mixtures of experts.
+// The configurations of Granite 3, of its mixtures of experts, and of Granite 4.
 #pragma once
 
 #include "heddle/model/hf/decoder_config.h"
@@ -12,11 +12,17 @@ struct GraniteConfig : DecoderConfig {
 
 // intermediate_size is that of an expert.
 struct GraniteMoeConfig : GraniteConfig {
-  int num_local_experts = 0;
-  int num_experts_per_tok = 0;
+  Experts experts;
+};
+
+// Granite 4: layers may have no experts (experts.count is 0), and heads need not turn.
+struct GraniteHybridConfig : GraniteMoeConfig {
+  int shared_intermediate_size = 0;  // the width of the MLP that all tokens take
+  bool turns = false;
 };
 
 GraniteConfig read_granite_config(const Config& config);
 GraniteMoeConfig read_granitemoe_config(const Config& config);
+GraniteHybridConfig read_granitemoehybrid_config(const Config& config);
 
 }  // namespace heddle

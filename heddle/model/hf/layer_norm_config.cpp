@@ -8,8 +8,10 @@ namespace {
 constexpr int kMaxBiases = 1 << 26;
 
 CohereConfig read_cohere_kin(const Config& config, double theta) {
-  CohereConfig c{
-      read_decoder_config(config, {.tie_word_embeddings = true, .eps_key = "layer_norm_eps", .eps = 1e-5})};
+  CohereConfig c{read_decoder_config(config, {.sizes = {256000, 8192, 22528, 40, 64, 8192},
+                                              .tie_word_embeddings = true,
+                                              .eps_key = "layer_norm_eps",
+                                              .eps = 1e-5})};
   c.logit_scale = config.optional_number("logit_scale", 0.0625, 1e-6, 1e6);
   c.attention_bias = config.optional_bool("attention_bias", false);
   RopePlace place = place_of(c);
@@ -47,7 +49,8 @@ CohereConfig read_cohere2_config(const Config& config) {
 
 DecoderConfig read_starcoder2_config(const Config& config) {
   refuse_foreign(config, "Starcoder2", {"sliding_window"});
-  DecoderConfig c = read_decoder_config(config, {.num_key_value_heads = 2,
+  DecoderConfig c = read_decoder_config(config, {.sizes = {49152, 3072, 12288, 30, 24, 4096},
+                                                 .num_key_value_heads = 2,
                                                  .hidden_act = "gelu_pytorch_tanh",
                                                  .tie_word_embeddings = true,
                                                  .eps_key = "norm_epsilon",
@@ -60,8 +63,10 @@ DecoderConfig read_starcoder2_config(const Config& config) {
 
 StablelmConfig read_stablelm_config(const Config& config) {
   refuse_foreign(config, "StableLm");
-  StablelmConfig c{
-      read_decoder_config(config, {.num_key_value_heads = 32, .eps_key = "layer_norm_eps", .eps = 1e-5})};
+  StablelmConfig c{read_decoder_config(config, {.sizes = {50304, 2560, 6912, 32, 32, 4096},
+                                                .num_key_value_heads = 32,
+                                                .eps_key = "layer_norm_eps",
+                                                .eps = 1e-5})};
   c.attention_bias = config.optional_bool("use_qkv_bias", false);
   c.qk_layernorm = config.optional_bool("qk_layernorm", false);
   c.use_parallel_residual = config.optional_bool("use_parallel_residual", false);
@@ -71,8 +76,10 @@ StablelmConfig read_stablelm_config(const Config& config) {
 
 GptNeoxConfig read_gpt_neox_config(const Config& config) {
   refuse_foreign(config, "GPTNeoX");
-  GptNeoxConfig c{
-      read_decoder_config(config, {.hidden_act = "gelu", .eps_key = "layer_norm_eps", .eps = 1e-5})};
+  GptNeoxConfig c{read_decoder_config(config, {.sizes = {50432, 6144, 24576, 44, 64, 2048},
+                                               .hidden_act = "gelu",
+                                               .eps_key = "layer_norm_eps",
+                                               .eps = 1e-5})};
   c.num_key_value_heads = c.num_attention_heads;
   c.head_dim = c.hidden_size / c.num_attention_heads;  // as in transformers, whatever the file says
   if (c.hidden_size % (2 * c.num_attention_heads) != 0)
@@ -89,8 +96,10 @@ GptNeoxConfig read_gpt_neox_config(const Config& config) {
 
 PhiConfig read_phi_config(const Config& config) {
   refuse_foreign(config, "Phi");
-  PhiConfig c{
-      read_decoder_config(config, {.hidden_act = "gelu_new", .eps_key = "layer_norm_eps", .eps = 1e-5})};
+  PhiConfig c{read_decoder_config(config, {.sizes = {51200, 2048, 8192, 24, 32, 2048},
+                                           .hidden_act = "gelu_new",
+                                           .eps_key = "layer_norm_eps",
+                                           .eps = 1e-5})};
   c.qk_layernorm = config.optional_bool("qk_layernorm", false);
   c.rope = read_partial_rope(config, c, 0.5);
   return c;
@@ -98,14 +107,13 @@ PhiConfig read_phi_config(const Config& config) {
 
 FalconConfig read_falcon_config(const Config& config) {
   refuse_foreign(config, "Falcon");
-  const int hidden = config.required_int("hidden_size", 1, kMaxWidth / 4);
-  FalconConfig c{read_decoder_config(config, {.hidden_act_key = "activation",
+  const int hidden = config.optional_int("hidden_size", 4544, 1, kMaxWidth / 4);
+  FalconConfig c{read_decoder_config(config, {.sizes = {65024, 4544, 4 * hidden, 32, 71, 2048},
+                                              .hidden_act_key = "activation",
                                               .hidden_act = "gelu",
                                               .tie_word_embeddings = true,
                                               .eps_key = "layer_norm_epsilon",
-                                              .eps = 1e-5,
-                                              .intermediate_size = 4 * hidden,
-                                              .max_position_embeddings = 2048})};
+                                              .eps = 1e-5})};
   c.intermediate_size = config.optional_int("ffn_hidden_size", 4 * hidden, 1, kMaxWidth);
   c.new_decoder_architecture = config.optional_bool("new_decoder_architecture", false);
   c.parallel_attn = config.optional_bool("parallel_attn", true);

@@ -4,13 +4,16 @@ namespace heddle {
 
 namespace {
 
-// null means no window.
-MistralConfig read(const Config& config, int window) {
+// A sliding_window of null means no window.
+MistralConfig read(const Config& config, int window, double eps, double theta) {
   config.refuse_unless("layer_types");  // transformers reads it only in other families
-  MistralConfig c{read_decoder_config(config, {.num_key_value_heads = 8})};
+  MistralConfig c{read_decoder_config(
+      config, {.sizes = {32000, 4096, 14336, 32, 32, 131072}, .num_key_value_heads = 8, .eps = eps})};
   c.sliding_window = read_sliding_window(config, window);
   c.windows.assign(size_t(c.num_hidden_layers), c.sliding_window);
-  c.rope = read_rope(config, c);
+  RopePlace place = place_of(c);
+  place.theta = theta;
+  c.rope = read_rope(config, place);
   return c;
 }
 
@@ -19,12 +22,12 @@ MistralConfig read(const Config& config, int window) {
 // The first models were published without sliding_window.
 MistralConfig read_mistral_config(const Config& config) {
   refuse_foreign(config, "Mistral", {"sliding_window"});
-  return read(config, 4096);
+  return read(config, 4096, 1e-6, 10'000.0);
 }
 
 MixtralConfig read_mixtral_config(const Config& config) {
   refuse_foreign(config, "Mixtral", {"sliding_window", "num_local_experts"});
-  MixtralConfig c{read(config, 0)};
+  MixtralConfig c{read(config, 0, 1e-5, 1'000'000.0)};
   const Experts experts = read_experts(config, {.count = 8, .taken = 2});
   c.num_local_experts = experts.count, c.num_experts_per_tok = experts.taken;
   return c;

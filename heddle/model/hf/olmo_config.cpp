@@ -12,7 +12,7 @@ double read_clip(const Config& config) {
 
 OlmoConfig read_olmo_config(const Config& config) {
   refuse_foreign(config, "Olmo");
-  OlmoConfig c{read_decoder_config(config, {.eps = 1e-5})};
+  OlmoConfig c{read_decoder_config(config, {.sizes = {50304, 4096, 11008, 32, 32, 2048}, .eps = 1e-5})};
   c.rms_norm_eps = 1e-5;  // no key changes it in transformers
   c.attention_bias = config.optional_bool("attention_bias", false);
   c.clip_qkv = read_clip(config);
@@ -22,7 +22,7 @@ OlmoConfig read_olmo_config(const Config& config) {
 
 DecoderConfig read_olmo2_config(const Config& config) {
   refuse_foreign(config, "Olmo2");
-  DecoderConfig c = read_decoder_config(config, {.eps = 1e-5});
+  DecoderConfig c = read_decoder_config(config, {.sizes = {50304, 4096, 11008, 32, 32, 2048}, .eps = 1e-5});
   c.attention_bias = config.optional_bool("attention_bias", false);
   c.rope = read_rope(config, c);
   return c;
@@ -32,7 +32,7 @@ DecoderConfig read_olmo2_config(const Config& config) {
 // rope_theta are those of the layers that see all positions.
 Olmo3Config read_olmo3_config(const Config& config) {
   refuse_foreign(config, "Olmo3", {"sliding_window"});
-  Olmo3Config c{read_decoder_config(config, {.eps = 1e-5})};
+  Olmo3Config c{read_decoder_config(config, {.sizes = {50304, 4096, 11008, 32, 32, 2048}, .eps = 1e-5})};
   c.attention_bias = config.optional_bool("attention_bias", false);
   const auto but_every_fourth = [](int layer, int) { return (layer + 1) % 4 != 0; };
   c.windows =
@@ -46,7 +46,7 @@ Olmo3Config read_olmo3_config(const Config& config) {
 
 OlmoeConfig read_olmoe_config(const Config& config) {
   refuse_foreign(config, "Olmoe", {"num_local_experts"});
-  OlmoeConfig c{{read_decoder_config(config, {.eps = 1e-5})}};
+  OlmoeConfig c{{read_decoder_config(config, {.sizes = {50304, 2048, 2048, 16, 16, 4096}, .eps = 1e-5})}};
   c.attention_bias = config.optional_bool("attention_bias", false);
   const Experts experts = read_experts(config, {.count = 64, .taken = 8});
   c.num_experts = experts.count, c.num_experts_per_tok = experts.taken;

@@ -24,12 +24,13 @@ QwenConfig read_qwen(const Config& config, const DecoderDefaults& defaults) {
 
 QwenConfig read_qwen2_config(const Config& config) {
   refuse_foreign(config, "Qwen2", {"sliding_window"});
-  return read_qwen(config, {.num_key_value_heads = 32});
+  return read_qwen(config, {.sizes = {151936, 4096, 22016, 32, 32, 32768}, .num_key_value_heads = 32});
 }
 
 QwenConfig read_qwen3_config(const Config& config) {
   refuse_foreign(config, "Qwen3", {"sliding_window"});
-  QwenConfig c = read_qwen(config, {.num_key_value_heads = 32, .head_dim = 128});
+  QwenConfig c = read_qwen(
+      config, {.sizes = {151936, 4096, 22016, 32, 32, 32768}, .num_key_value_heads = 32, .head_dim = 128});
   c.attention_bias = config.optional_bool("attention_bias", false);
   return c;
 }
@@ -53,7 +54,8 @@ void read_mixture(const Config& config, const Experts& defaults, int inner, Qwen
 QwenMoeConfig read_qwen2_moe_config(const Config& config) {
   refuse_foreign(config, "Qwen2Moe", {"sliding_window", "num_local_experts"});
   QwenMoeConfig c;
-  static_cast<DecoderConfig&>(c) = read_decoder_config(config, {.num_key_value_heads = 16});
+  static_cast<DecoderConfig&>(c) =
+      read_decoder_config(config, {.sizes = {151936, 2048, 5632, 24, 16, 32768}, .num_key_value_heads = 16});
   const int most = config.optional_int("max_window_layers", 28, 0, kMaxLayers);
   const auto even_below = [](int layer, int end) { return layer % 2 == 0 && layer < end; };
   c.windows = read_windows(config, c.num_hidden_layers, read_window(config), even_below, most);
@@ -70,7 +72,8 @@ QwenMoeConfig read_qwen3_moe_config(const Config& config) {
   refuse_foreign(config, "Qwen3Moe", {"sliding_window", "num_local_experts"});
   config.refuse_unless("layer_types");
   QwenMoeConfig c;
-  static_cast<DecoderConfig&>(c) = read_decoder_config(config, {.num_key_value_heads = 4});
+  static_cast<DecoderConfig&>(c) =
+      read_decoder_config(config, {.sizes = {151936, 2048, 6144, 24, 32, 32768}, .num_key_value_heads = 4});
   c.windows.assign(size_t(c.num_hidden_layers), read_window(config));
   c.rope = read_rope(config, c);
   c.attention_bias = config.optional_bool("attention_bias", false);

@@ -105,7 +105,7 @@ class Reader {
     result_.factor = rope_.is_null("factor") ? ratio() : rope_.required_number("factor", 1.0, kMaxFactor);
     result_.beta_fast = rope_.optional_number("beta_fast", 32.0, kMinFactor, kMaxFactor);
     result_.beta_slow = rope_.optional_number("beta_slow", 1.0, kMinFactor, kMaxFactor);
-    result_.truncate = rope_.optional_bool("truncate", true);
+    result_.truncate = !rope_.is_null("truncate") && rope_.optional_bool("truncate", true);
     if (result_.beta_fast < result_.beta_slow) rope_.reject("beta_fast", "must not be below beta_slow");
     if (result_.theta <= 1.0) rope_.reject("rope_theta", "must be above 1 for yarn");
     const double mscale = rope_.optional_number("mscale", 0.0, 0.0, kMaxFactor);
@@ -193,6 +193,7 @@ RopeConfig read_rope(const Config& config, const RopePlace& place) {
   // transformers 5 prefers a non-empty `rope_scaling` when a file has both.
   if (auto scaling = config.section("rope_scaling"); scaling && !scaling->unread().empty())
     rope = std::move(scaling);
+  if (!rope && *place.otherwise) rope = Config::parse(place.otherwise, "config.json without rope_parameters");
   // A factor among the rope parameters is preferred to one next to them.
   const bool inside = rope && place.partial > 0 && rope->has("partial_rotary_factor");
   const double partial = inside ? place.partial : outer_partial(config, place);

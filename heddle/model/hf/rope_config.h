@@ -64,6 +64,7 @@ struct RopePlace {
   bool scales_theta = false;    // dynamic with `alpha` has the base theta alpha^(d / (d - 2)), d: rotary_dim
   bool phi_names = false;       // "su" and "yarn" are names of longrope
   int original = 0;  // original_max_position_embeddings, if the file has none; 0: max_position_embeddings
+  const char* otherwise = "";  // rope_parameters of a file that has none, as JSON; "": those of kDefault
 };
 
 // Reads `rope_parameters` (transformers 5), or `rope_theta` and `rope_scaling` (transformers 4). Notes keys that have no
