@@ -1,9 +1,11 @@
 // Checkpoints as people have them: what is stored is used, known to be needless, or refused by name.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/element.h"
@@ -107,6 +109,114 @@ TEST(CheckpointReading, FindsTrunksUnderOtherNames) {
   Copy gpt2("gpt2-tiny");
   gpt2.tensors([](EditableTensors& t) { rename(t, "transformer.", ""); });
   EXPECT_EQ(gpt2.logits(), gpt2.unchanged());
+}
+
+// The named matrices of all experts at `at`, which lose them: [experts, rows of all parts, cols]
+EditableTensor stack_experts(EditableTensors& tensors, const std::string& at,
+                             std::initializer_list<const char*> parts) {
+  EditableTensor made{DType::kF32, {0, 0, 0}, {}};
+  for (int64_t& expert = made.shape[0];
+       tensors.contains(fmt::format("{}{}.{}.weight", at, expert, *parts.begin())); ++expert)
+    for (const char* part : parts) {
+      const auto one = tensors.extract(fmt::format("{}{}.{}.weight", at, expert, part));
+      const EditableTensor& matrix = one.mapped();
+      made.dtype = matrix.dtype;
+      made.shape[1] += expert == 0 ? matrix.shape[0] : 0;
+      made.shape[2] = matrix.shape[1];
+      made.data.insert(made.data.end(), matrix.data.begin(), matrix.data.end());
+    }
+  return made;
+}
+
+void replace_in_names(EditableTensors& tensors, const std::string& from, const std::string& to) {
+  EditableTensors renamed;
+  for (auto& [name, tensor] : tensors) {
+    const size_t at = name.find(from);
+    renamed[at == name.npos ? name : name.substr(0, at) + to + name.substr(at + from.size())] =
+        std::move(tensor);
+  }
+  tensors = std::move(renamed);
+}
+
+// As transformers names the parameters of its modules, and as trainers save them.
+TEST(CheckpointReading, ReadsTheExpertsOfALayerAsOneTensor) {
+  for (const auto& [golden, block, gate, up, down] :
+       {std::array{"mixtral-tiny", "block_sparse_moe.", "w1", "w3", "w2"},
+        {"minimax_m2-tiny", "block_sparse_moe.", "w1", "w3", "w2"},
+        {"qwen2_moe-tiny", "mlp.", "gate_proj", "up_proj", "down_proj"},
+        {"qwen3_moe-tiny", "mlp.", "gate_proj", "up_proj", "down_proj"},
+        {"deepseek_v2-moe", "mlp.", "gate_proj", "up_proj", "down_proj"},
+        {"deepseek_v3-moe", "mlp.", "gate_proj", "up_proj", "down_proj"},
+        {"glm4_moe-tiny", "mlp.", "gate_proj", "up_proj", "down_proj"},
+        {"olmoe-tiny", "mlp.", "gate_proj", "up_proj", "down_proj"}}) {
+    Copy copy(golden);
+    int layers = 0;
+    copy.tensors([&, block = block, gate = gate, up = up, down = down](EditableTensors& t) {
+      for (int l = 0; l < 8; ++l) {
+        const std::string at = fmt::format("model.layers.{}.{}experts.", l, block);
+        if (!t.contains(fmt::format("{}0.{}.weight", at, gate))) continue;
+        ++layers;
+        t[at + "gate_up_proj"] = stack_experts(t, at, {gate, up});
+        t[at + "down_proj"] = stack_experts(t, at, {down});
+      }
+    });
+    EXPECT_GT(layers, 0) << golden;
+    EXPECT_EQ(copy.logits(), copy.unchanged()) << golden;
+    copy.tensors([](EditableTensors& t) { replace_in_names(t, ".block_sparse_moe.", ".mlp."); });
+    EXPECT_EQ(copy.logits(), copy.unchanged()) << golden << " with the names of modules";
+  }
+  for (const char* golden : {"granitemoe-tiny", "granitemoehybrid-tiny"}) {
+    Copy copy(golden);
+    copy.tensors([](EditableTensors& t) {
+      replace_in_names(t, "moe.input_linear.weight", "moe.experts.gate_up_proj");
+      replace_in_names(t, "moe.output_linear.weight", "moe.experts.down_proj");
+      replace_in_names(t, "moe.router.layer.weight", "moe.router.weight");
+    });
+    EXPECT_EQ(copy.logits(), copy.unchanged()) << golden;
+  }
+}
+
+// transformers reads what the shards hold, whatever their index says.
+TEST(CheckpointReading, TakesAnIndexThatIsStale) {
+  Copy copy("llama-sharded");
+  EXPECT_EQ(copy.logits(), copy.unchanged());
+  const std::string index = copy.folder() + "/model.safetensors.index.json";
+  edit_json(index, [](Json& json) {
+    Json kept;
+    for (const auto& [name, file] : json.at("weight_map").members())
+      if (name != "model.norm.weight") kept[name] = file;
+    kept["mtp.fc.weight"] = json.at("weight_map").at("model.norm.weight");
+    json["weight_map"] = kept;
+  });
+  EXPECT_EQ(copy.logits(), copy.unchanged());
+}
+
+TEST(CheckpointReading, SaysAtOnceWhichTensorIsMissing) {
+  Copy copy("llama2-tiny");
+  copy.tensors([](EditableTensors& t) { t.erase("model.layers.1.mlp.up_proj.weight"); });
+  EXPECT_NE(copy.refusal().find("has no tensor \"model.layers.1.mlp.up_proj.weight\""), std::string::npos);
+}
+
+TEST(CheckpointReading, RefusesATypeBeforeItsWeightsAreThere) {
+  Copy copy("llama2-tiny");
+  std::filesystem::remove(copy.folder() + "/model.safetensors");
+  EXPECT_NE(copy.refusal().find("holds no weights"), std::string::npos) << copy.refusal();
+  copy.config([](Json& json) { json["model_type"] = "rwkv"; });
+  EXPECT_NE(copy.refusal().find("recurrent layers"), std::string::npos) << copy.refusal();
+  copy.config([](Json& json) { json["model_type"] = "llama", json["hidden_act"] = "relu"; });
+  EXPECT_NE(copy.refusal().find("hidden_act = \"relu\""), std::string::npos) << copy.refusal();
+}
+
+TEST(CheckpointReading, NamesTheTypeInsideAnother) {
+  Copy copy("mistral-tiny");
+  copy.config([](Json& json) {
+    Json text = json;
+    text["model_type"] = "mistral4";
+    json = Json::object({{"model_type", "mistral3"}, {"text_config", text}});
+  });
+  const std::string text = copy.refusal();
+  EXPECT_NE(text.find("text_config.model_type = \"mistral4\""), std::string::npos) << text;
+  EXPECT_NE(text.find("supported are ministral3, mistral"), std::string::npos) << text;
 }
 
 TEST(CheckpointReading, LeavesOutWhatIsKnownToBeNeedless) {
@@ -331,9 +441,11 @@ TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
         {"qwen3_5", "gated DeltaNet"},
         {"qwen3_5_moe_text", "gated DeltaNet"},
         {"mamba2", "state-space layers"},
-        {"xlm_roberta", "encoder, which writes no text"},
+        {"xlm-roberta", "encoder, which writes no text"},
+        {"minimax", "lightning attention"},
         {"t5", "an encoder besides its decoder"},
-        {"qwen3_5x", "not supported; supported are cohere"}}) {
+        {"qwen3_5x", "not supported; supported are cohere"},
+        {"bert_x", "not supported; supported are cohere"}}) {
     Copy copy("gpt2-tiny");
     copy.config([&](Json& config) {
       config["model_type"] = type;

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "heddle/base/error.h"
 #include "heddle/ir/op.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/shape.h"

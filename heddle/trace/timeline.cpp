@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "heddle/base/error.h"
 #include "heddle/ir/cost.h"
 #include "heddle/ir/executor.h"
 

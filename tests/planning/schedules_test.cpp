@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "heddle/base/error.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/print.h"
 #include "heddle/schedule/schedule.h"

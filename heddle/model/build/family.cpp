@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
@@ -15,24 +16,27 @@
 namespace heddle {
 namespace {
 
-// Types of models that people have and heddle lacks a part of; also with "_" and a suffix.
+// Types of models that people have and heddle lacks a part of.
 struct Lacking {
   std::initializer_list<std::string_view> types;
   const char* why;
 };
 const Lacking kLacking[] = {
-    {{"qwen3_next", "qwen3_5", "kimi_linear", "olmo_hybrid"},
+    {{"qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text", "kimi_linear",
+      "olmo_hybrid"},
      "it has layers of linear attention (gated DeltaNet), for which there is no op yet"},
-    {{"minimax"}, "it has layers of lightning attention, for which there is no op yet"},
-    {{"mamba", "mamba2", "falcon_mamba", "falcon_h1", "jamba", "bamba", "zamba", "zamba2", "nemotron_h",
-      "granitemoehybrid"},
+    {{"minimax", "minimax_text_01", "minimax_m1"},
+     "it has layers of lightning attention, for which there is no op yet"},
+    {{"mamba", "mamba2", "falcon_mamba", "falcon_h1", "jamba", "bamba", "zamba", "zamba2", "nemotron_h"},
      "it has state-space layers (Mamba), for which there is no op yet"},
     {{"recurrent_gemma", "rwkv", "xlstm"}, "it has recurrent layers, for which there is no op yet"},
-    {{"lfm2"}, "it has layers of short convolutions, for which there is no op yet"},
-    {{"deepseek_v32", "glm_moe_dsa"},
+    {{"lfm2", "lfm2_moe", "lfm2_vl"}, "it has layers of short convolutions, for which there is no op yet"},
+    {{"deepseek_v32", "glm_moe_dsa", "minimax_m3_vl", "minimax_m3_vl_text"},
      "its attention chooses positions by an indexer, for which there is no op yet"},
-    {{"bert", "roberta", "xlm_roberta", "distilbert", "electra", "deberta", "deberta_v2", "modernbert",
-      "albert", "camembert"},
+    {{"mistral4"},
+     "its latent attention scales queries by their position, which heddle's latent attention does not"},
+    {{"bert", "bert-generation", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl",
+      "distilbert", "electra", "deberta", "deberta-v2", "modernbert", "albert", "camembert"},
      "it is an encoder, which writes no text"},
 };
 
@@ -40,23 +44,26 @@ const Lacking kLacking[] = {
 std::string_view why_lacking(const Config& config) {
   const std::string type = config.model_type();
   for (const Lacking& lacking : kLacking)
-    for (const std::string_view name : lacking.types)
-      if (type.starts_with(name) && (type.size() == name.size() || type[name.size()] == '_'))
-        return lacking.why;
+    if (std::ranges::find(lacking.types, type) != lacking.types.end()) return lacking.why;
   if (config.optional_bool("is_encoder_decoder", false))
     return "it has an encoder besides its decoder; models of one decoder run";
   return "";
 }
 
-const Family& family_of(const Config& config) {
-  std::string known;
-  for (const Family* family : all_families()) {
-    if (config.model_type() == family->model_type || config.model_type() == family->also) return *family;
-    known += std::string(known.empty() ? "" : ", ") + family->model_type;
-  }
+// Refuses a type that is none of `known`, and says what heddle lacks for it.
+[[noreturn]] void refuse_type(const Config& config, const std::vector<std::string>& known) {
   const std::string_view why = why_lacking(config);
   config.refuse("model_type",
-                why.empty() ? "supported are " + known : fmt::format("{}; supported are {}", why, known));
+                fmt::format("{}{}supported are {}", why, why.empty() ? "" : "; ", fmt::join(known, ", ")));
+}
+
+const Family& family_of(const Config& config) {
+  std::vector<std::string> known;
+  for (const Family* family : all_families()) {
+    if (config.model_type() == family->model_type || config.model_type() == family->also) return *family;
+    known.push_back(family->model_type);
+  }
+  refuse_type(config, known);
 }
 
 class CheckpointModel : public Model {
@@ -98,29 +105,41 @@ class CheckpointModel : public Model {
   }
 
   bool has_other_matrices() const {
-    for (const std::string& name : checkpoint_.names())
-      if (checkpoint_.shape(name).size() > 1 && checkpoint_.is_float(name) &&
-          checkpoint_.dtype(name) != definition_.info.weight_dtype)
-        return true;
+    for (const std::string& name : checkpoint_.names()) {
+      const TensorEntry& stored = checkpoint_.entry(name);
+      if (stored.shape.size() < 2 || stored.dtype == definition_.info.weight_dtype) continue;
+      if (checkpoint_.is_float(name) && checkpoint_.dtype(name) != definition_.info.weight_dtype) return true;
+    }
     return false;
   }
 
   // Every tensor of the checkpoint is read, or known to be needless: a model never leaves something out unsaid.
   void account_for_all() {
     const ModelGraph graph = this->graph(smallest_request());
-    std::set<std::string> used;
+    std::unordered_set<std::string> used;
     for (const auto& [name, spec] : graph.weights)
       for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
     for (const auto& [name, spec] : graph.vectors)
       for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
-    const std::set<std::string> scales = scales_of(used);
+    require_all(used);
+    bool has_rounded = false, has_fp8 = false;
+    std::unordered_set<std::string> scales;
+    for (const std::string& name : used) {
+      has_rounded |= checkpoint_.is_rounded(name);
+      has_fp8 |= checkpoint_.is_fp8(name);
+      if (std::string of = checkpoint_.scales_of(name); !of.empty()) scales.insert(std::move(of));
+    }
     std::map<std::string, int> other_parts;
     std::vector<std::string> unknown;
     for (const std::string& name : checkpoint_.names()) {
       if (used.contains(name) || is_copy_of_embedding(name) || scales.contains(name)) continue;
       const Unread why = why_unread(checkpoint_, name);
-      if (why.kind == Unread::kNeeded) unknown.push_back(name);
       if (why.kind == Unread::kOtherPart) ++other_parts[why.what];
+      if (why.kind != Unread::kNeeded) continue;
+      if (checkpoint_.is_listed(name))
+        unknown.push_back(name);
+      else
+        ++other_parts["what the index of the shards does not name"];
     }
     if (!unknown.empty())
       fail(ErrorCode::kUnsupported,
@@ -136,20 +155,20 @@ class CheckpointModel : public Model {
         note(fmt::format(
             "config.json ties {} to {}, but both are stored and differ; each is used as it is stored",
             pair.first, pair.second));
-    const auto is_any = [&](bool (Checkpoint::*is)(const std::string&) const) {
-      return std::ranges::any_of(
-          used, [&](const std::string& name) { return checkpoint_.has(name) && (checkpoint_.*is)(name); });
-    };
-    if (is_any(&Checkpoint::is_rounded)) note("weights in float64 are rounded to float32");
-    if (is_any(&Checkpoint::is_fp8))
+    if (has_rounded) note("weights in float64 are rounded to float32");
+    if (has_fp8)
       note("weights in fp8 are expanded to bf16; activations, keys and values are not rounded to fp8");
   }
 
-  std::set<std::string> scales_of(const std::set<std::string>& used) const {
-    std::set<std::string> scales;
+  // Names the first tensor that is missing: of layers 3 and 10 that of layer 3.
+  void require_all(const std::unordered_set<std::string>& used) const {
+    const auto before = [](const std::string& a, const std::string& b) {
+      return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
+    };
+    const std::string* first = nullptr;
     for (const std::string& name : used)
-      if (checkpoint_.has(name)) scales.insert(checkpoint_.scales_of(name));
-    return scales;
+      if (!checkpoint_.has(name) && (!first || before(name, *first))) first = &name;
+    if (first) (void)checkpoint_.entry(*first);  // which says why
   }
 
   bool is_copy_of_embedding(const std::string& name) const {
@@ -190,13 +209,17 @@ TextConfig text_config(const Config& config) {
   const std::string type = config.model_type();
   const auto inside = config.section("text_config");
   if (!inside) return {config, false, fp8_format_of(config)};
-  for (const Family* family : all_families())
-    if (type == family->inside && inside->model_type() == family->model_type) {
-      const bool here = config.has("quantization_config");
-      const Fp8Format fp8 = here ? read_fp8_format(config) : fp8_format_of(*inside);
-      config.note("model_type", "only its text model is read");
-      return {*inside, config.optional_bool("tie_word_embeddings", true), fp8};
-    }
+  std::vector<std::string> known;
+  for (const Family* family : all_families()) {
+    if (type != family->inside) continue;
+    known.push_back(family->model_type);
+    if (inside->model_type() != family->model_type) continue;
+    const bool here = config.has("quantization_config");
+    const Fp8Format fp8 = here ? read_fp8_format(config) : fp8_format_of(*inside);
+    config.note("model_type", "only its text model is read");
+    return {*inside, config.optional_bool("tie_word_embeddings", true), fp8};
+  }
+  if (!known.empty()) refuse_type(*inside, known);
   return {config, false, fp8_format_of(config)};
 }
 
@@ -211,7 +234,12 @@ Definition define_model(const Config& config, const Inventory& tensors) {
 std::unique_ptr<Model> open_model(const std::string& folder) {
   refuse_other_formats(folder);
   return with_memory_for("the description of the model", [&]() -> std::unique_ptr<Model> {
-    return std::make_unique<CheckpointModel>(text_config(Config::load(folder)), Checkpoint(folder));
+    const TextConfig text = text_config(Config::load(folder));
+    // The configuration is refused before anything is said about weights, which may not be here yet.
+    const Inventory none{.has = [](const std::string&) { return false; },
+                         .dtype = [](const std::string&) { return DType::kBf16; }};
+    (void)define_model(text.config, none);
+    return std::make_unique<CheckpointModel>(text, Checkpoint(folder));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
 #include "heddle/model/hf/expansion.h"
+#include "heddle/model/hf/hub_cache.h"
 
 namespace heddle {
 namespace {
@@ -37,17 +38,36 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
     fail(ErrorCode::kIo, "[{}] is not a folder; a model is the folder that save_pretrained writes", folder);
   for (const WeightFiles& names : kWeightFiles) {
     const std::string single = fs::path(folder) / names.single, index = fs::path(folder) / names.index;
-    if (path_exists(single)) {
+    const bool has_one = path_exists(single);
+    if (!has_one && !path_exists(index)) continue;
+    if (has_one) {
       files_.emplace_back(single);
-      for (const auto& [name, entry] : files_[0].tensors()) file_of_[name] = 0;
-      return;
+      places_.reserve(files_[0].tensors().size());
+      for (const auto& [name, entry] : files_[0].tensors()) places_[name].entry = &entry;
+    } else {
+      open_shards(index);
     }
-    if (!path_exists(index)) continue;
-    open_shards(index);
+    for (const auto& [name, place] : places_) names_.push_back(name);
+    std::ranges::sort(names_);
     return;
   }
-  fail(ErrorCode::kIo, "[{}] holds neither {} nor {}; other formats of weights are not read", folder,
-       kWeightFiles[0].single, kWeightFiles[1].single);
+  fail_without_weights();
+}
+
+void Checkpoint::fail_without_weights() const {
+  const std::vector<std::string> names = names_in(folder_);
+  for (const WeightFiles& weights : kWeightFiles) {
+    const std::string end = std::filesystem::path(weights.single).extension();
+    const auto is_shard = [&](const std::string& name) {
+      return name.ends_with(end) && name.find("-of-") != name.npos;
+    };
+    if (const auto shard = std::ranges::find_if(names, is_shard); shard != names.end())
+      fail(ErrorCode::kIo,
+           "[{}] holds {} but no {}, which says which tensors are in which file; `{}` brings all", folder_,
+           *shard, weights.index, download_command(folder_));
+  }
+  fail(ErrorCode::kIo, "[{}] holds no weights: neither {} nor {} nor an index of shards; `{}` brings them",
+       folder_, kWeightFiles[0].single, kWeightFiles[1].single, download_command(folder_));
 }
 
 void Checkpoint::open_shards(const std::string& index_path) {
@@ -60,34 +80,58 @@ void Checkpoint::open_shards(const std::string& index_path) {
     if (!value.is_string() || !is_plain_file_name(value.as_string()))
       fail(ErrorCode::kIo, "[{}] tensor {} is said to be in {}; it must be a file name without folders",
            index_path, brief(name), brief(value));
-    auto [place, is_new] = number_of.try_emplace(value.as_string(), files_.size());
-    if (is_new) files_.emplace_back((std::filesystem::path(folder_) / place->first).string());
-    const TensorFile& file = files_[place->second];
-    if (!file.tensors().contains(name))
-      fail(ErrorCode::kIo, "[{}] has no tensor {}, which {} says is there", file.path(), brief(name),
-           std::filesystem::path(index_path).filename().string());
-    file_of_[name] = place->second;
+    number_of.try_emplace(value.as_string(), number_of.size());
   }
-}
+  std::vector<std::string> paths(number_of.size());
+  size_t gone = 0;
+  for (const auto& [name, number] : number_of) {
+    paths[number] = std::filesystem::path(folder_) / name;
+    gone += path_exists(paths[number]) ? 0 : 1;
+  }
+  for (const std::string& path : paths)
+    if (!path_exists(path))
+      fail(ErrorCode::kIo,
+           "[{}] is missing; {} names it, and {} of its {} files are not here; `{}` brings the rest", path,
+           std::filesystem::path(index_path).filename().string(), gone, paths.size(),
+           download_command(folder_));
 
-std::vector<std::string> Checkpoint::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, file] : file_of_) names.push_back(name);
-  return names;
+  for (const std::string& path : paths) files_.emplace_back(path);
+  places_.reserve(files->size());
+  for (const auto& [name, value] : files->members()) {
+    const size_t number = number_of.at(value.as_string());
+    const auto found = files_[number].tensors().find(name);
+    if (found == files_[number].tensors().end())
+      misplaced_[name] =
+          fmt::format("[{}] has no tensor {}, which the index says is there; download it again",
+                      paths[number], brief(name));
+    else
+      places_[name] = {.file = number, .entry = &found->second};
+  }
+  // A shard may hold more than the index names, which transformers reads too.
+  std::vector<std::string> twice;
+  for (size_t number = 0; number < files_.size(); ++number)
+    for (const auto& [name, entry] : files_[number].tensors()) {
+      const auto [place, is_new] = places_.try_emplace(name, Place{number, &entry, false, {}});
+      if (is_new || place->second.listed) continue;
+      misplaced_[name] = fmt::format("[{}] and {} both hold the tensor {}; the index must say which counts",
+                                     paths[number], paths[place->second.file], brief(name));
+      twice.push_back(name);
+    }
+  for (const std::string& name : twice) places_.erase(name);
 }
 
 size_t Checkpoint::bytes() const {
   size_t sum = 0;
-  for (const auto& [name, file] : file_of_) sum += files_[file].tensors().at(name).size;
+  for (const auto& [name, place] : places_) sum += place.entry->size;
   return sum;
 }
 
-const TensorFile& Checkpoint::file_with(const std::string& name) const {
-  auto found = file_of_.find(name);
-  if (found == file_of_.end())
-    fail(ErrorCode::kIo, "[{}] has no tensor {}; is config.json that of another model?", folder_,
-         brief(name));
-  return files_[found->second];
+const Checkpoint::Place& Checkpoint::place_of(const std::string& name) const {
+  const auto found = places_.find(name);
+  if (found != places_.end()) return found->second;
+  if (const auto why = misplaced_.find(name); why != misplaced_.end())
+    throw Error(ErrorCode::kIo, why->second);
+  fail(ErrorCode::kIo, "[{}] has no tensor {}; is config.json that of another model?", folder_, brief(name));
 }
 
 bool Checkpoint::is_float(const std::string& name) const {
@@ -140,6 +184,12 @@ std::vector<int64_t> Checkpoint::shape(const std::string& name) const {
 }
 
 DType Checkpoint::dtype(const std::string& name) const {
+  const Place& place = place_of(name);
+  if (!place.dtype) place.dtype = find_dtype(name);
+  return *place.dtype;
+}
+
+DType Checkpoint::find_dtype(const std::string& name) const {
   if (is_rounded(name)) return DType::kF32;
   if (is_mxfp4(name) || is_fp8(name)) return DType::kBf16;
   const TensorEntry& found = entry(name);
@@ -179,10 +229,10 @@ std::span<const std::byte> Checkpoint::converted(const std::string& name) const 
 std::string Checkpoint::fingerprint() const {
   constexpr size_t kSample = 4096;
   std::vector<std::string> parts = {read_file(std::filesystem::path(folder_) / "config.json")};
-  for (const auto& [name, file] : file_of_) {
-    const TensorEntry& entry = files_[file].tensors().at(name);
+  for (const std::string& name : names_) {
+    const TensorEntry& entry = this->entry(name);
     parts.push_back(fmt::format("{} {} {}", name, entry.type, shape_text(entry.shape)));
-    const std::span<const std::byte> data = files_[file].bytes(name);
+    const std::span<const std::byte> data = file_with(name).bytes(name);
     const size_t size = std::min(data.size(), kSample), last = data.size() - size;
     for (const size_t begin : {size_t{0}, last / 2, last}) {
       const auto sample = data.subspan(begin, size);
@@ -194,9 +244,9 @@ std::string Checkpoint::fingerprint() const {
 }
 
 void Checkpoint::forget(const std::string& name) {
-  auto found = file_of_.find(name);
-  if (found == file_of_.end()) return;
-  files_[found->second].forget(name);
+  const auto found = places_.find(name);
+  if (found == places_.end()) return;
+  files_[found->second.file].forget(name);
   converted_.erase(name);
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "heddle/model/hf/quantisation.h"
@@ -17,8 +19,10 @@ class Checkpoint {
   explicit Checkpoint(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
-  bool has(const std::string& name) const { return file_of_.contains(name); }
-  std::vector<std::string> names() const;
+  bool has(const std::string& name) const { return places_.contains(name); }
+  const std::vector<std::string>& names() const { return names_; }  // sorted
+  // False for a tensor of a shard that the index does not name.
+  bool is_listed(const std::string& name) const { return place_of(name).listed; }
   size_t bytes() const;  // over all tensors
 
   // The shape of a weight, as weight() gives it.
@@ -26,6 +30,8 @@ class Checkpoint {
   // The type of a weight, as weight() gives it.
   DType dtype(const std::string& name) const;
   bool is_float(const std::string& name) const;
+  // The tensor as it is stored, whatever its type.
+  const TensorEntry& entry(const std::string& name) const { return *place_of(name).entry; }
   // True if two tensors have the same type, shape and bytes.
   bool same(const std::string& a, const std::string& b) const;
   // True for a weight of a type that is rounded to f32: F64.
@@ -52,14 +58,26 @@ class Checkpoint {
   void forget(const std::string& name);
 
  private:
-  const TensorFile& file_with(const std::string& name) const;
-  const TensorEntry& entry(const std::string& name) const { return file_with(name).tensors().at(name); }
+  struct Place {
+    size_t file = 0;  // in files_
+    const TensorEntry* entry = nullptr;
+    bool listed = true;
+    mutable std::optional<DType> dtype = {};  // the weight's, once somebody asked
+  };
+
+  const Place& place_of(const std::string& name) const;
+  const TensorFile& file_with(const std::string& name) const { return files_[place_of(name).file]; }
+  DType find_dtype(const std::string& name) const;
   void open_shards(const std::string& index_path);
+  [[noreturn]] void fail_without_weights() const;
 
   std::string folder_;
   Fp8Format fp8_;
   std::vector<TensorFile> files_;
-  std::map<std::string, size_t> file_of_;  // tensor -> index in files_
+  std::unordered_map<std::string, Place> places_;
+  std::vector<std::string> names_;
+  // Tensors that the index places wrongly, and the message for one that the model needs.
+  std::map<std::string, std::string> misplaced_;
   std::span<const std::byte> converted(const std::string& name) const;
 
   mutable std::map<std::string, std::vector<std::byte>> converted_;  // weights of types that heddle has not

@@ -93,7 +93,7 @@ TEST_F(CheckpointTest, ReadsShards) {
 
 TEST_F(CheckpointTest, RefusesFoldersWithoutWeights) {
   EXPECT_FAILS(Checkpoint(folder + "/none"), "is not a folder");
-  EXPECT_FAILS(Checkpoint{folder}, "holds neither model.safetensors nor");
+  EXPECT_FAILS(Checkpoint{folder}, "holds no weights: neither model.safetensors nor");
   write_file(folder + "/model.safetensors", "");
   EXPECT_FAILS(Checkpoint{folder}, "0 bytes");
 }
@@ -112,8 +112,35 @@ TEST_F(CheckpointTest, RefusesBadIndexes) {
   refused(R"({"weight_map":{"a":"/etc/passwd"}})", "without folders");
   refused(R"({"weight_map":{"a":".."}})", "without folders");
   refused(R"({"weight_map":{"a":"one.safetensors\u0000"}})", "without folders");
-  refused(R"({"weight_map":{"a":"gone.safetensors"}})", "cannot open");
-  refused(R"({"weight_map":{"b":"one.safetensors"}})", "has no tensor \"b\"");
+  refused(R"({"weight_map":{"a":"gone.safetensors","b":"one.safetensors"}})",
+          "gone.safetensors] is missing; model.safetensors.index.json names it, and 1 of its 2 files");
+}
+
+TEST_F(CheckpointTest, AnIndexThatIsStaleMattersOnlyForTensorsThatAreAskedFor) {
+  write("one.safetensors", {"a", "b", "d", "e"});
+  write("two.safetensors", {"c", "d", "e"});
+  write_index(R"({"weight_map":{"a":"one.safetensors","c":"two.safetensors","d":"two.safetensors",
+                                "gone":"one.safetensors"}})");
+  const Checkpoint checkpoint(folder);
+  EXPECT_EQ(checkpoint.names(), (std::vector<std::string>{"a", "b", "c", "d"}));
+  EXPECT_EQ(checkpoint.weight("b").data.size(), 12u) << "which the index does not name";
+  EXPECT_FALSE(checkpoint.is_listed("b"));
+  EXPECT_TRUE(checkpoint.is_listed("a"));
+  EXPECT_NE(checkpoint.weight("d").file.find("two"), std::string::npos);
+  EXPECT_FALSE(checkpoint.has("gone"));
+  EXPECT_FAILS(checkpoint.weight("gone"), "one.safetensors] has no tensor \"gone\", which the index says");
+  EXPECT_FAILS(checkpoint.weight("e"), "both hold the tensor \"e\"");
+}
+
+TEST_F(CheckpointTest, ShardsWithoutTheirIndexAreNamed) {
+  for (const auto& [file, index] :
+       {std::pair{"model-00002-of-00002.safetensors",
+                  "holds model-00002-of-00002.safetensors but no model.safetensors.index.json"},
+        {"pytorch_model-00001-of-00003.bin", "no pytorch_model.bin.index.json"}}) {
+    write_file(folder + "/" + file, "");
+    EXPECT_FAILS(Checkpoint{folder}, index);
+    std::filesystem::remove(folder + "/" + file);
+  }
 }
 
 TEST_F(CheckpointTest, RoundsDoubles) {
@@ -186,10 +213,37 @@ TEST_F(CheckpointTest, ExpandsFp8WithItsScales) {
           << end << " " << i;
     }
   };
+  // Two matrices, of which the second has the codes and the scales of the first in reverse, give what each gives alone.
+  const auto expect_stack = [&](const Shape& shape) {
+    std::vector<uint8_t> both(codes);
+    both.insert(both.end(), codes.rbegin(), codes.rend());
+    size_t count = 1;
+    for (const int64_t dim : shape) count *= size_t(dim);
+    std::vector<float> all(count);
+    for (size_t i = 0; i < count; ++i) all[i] = 0.1f + 0.37f * float(i);
+    const Shape each(shape.begin() + 1, shape.end());
+    const auto bf16_of = [&](const Shape& of_codes, std::span<const uint8_t> some, const Shape& of_scales,
+                             std::span<const float> their) {
+      write_safetensors(folder + "/model.safetensors",
+                        {{"w", DType::kF8E4M3, of_codes, std::as_bytes(some), ""},
+                         {"w_scale_inv", DType::kF32, of_scales, std::as_bytes(their), ""}});
+      Checkpoint checkpoint(folder);
+      checkpoint.set_fp8_format({4, 3});
+      const TensorView view = checkpoint.weight("w");
+      return std::vector<std::byte>(view.data.begin(), view.data.end());
+    };
+    const std::span<const uint8_t> some(both);
+    const std::span<const float> their(all);
+    std::vector<std::byte> one = bf16_of({7, 5}, some.first(35), each, their.first(count / 2));
+    const std::vector<std::byte> two = bf16_of({7, 5}, some.last(35), each, their.last(count / 2));
+    one.insert(one.end(), two.begin(), two.end());
+    EXPECT_EQ(bf16_of({2, 7, 5}, some, shape, their), one) << shape_text(shape);
+  };
   for (const Shape& one : {Shape{}, {1}, {1, 1}})
     expect(one, "_scale", [](size_t, size_t) { return size_t(0); });
   for (const Shape& rows : {Shape{7}, {7, 1}}) expect(rows, "_scale", [](size_t row, size_t) { return row; });
   expect({2, 2}, "_scale_inv", [](size_t row, size_t col) { return row / 4 * 2 + col / 3; });
+  for (const Shape& stacked : {Shape{2}, {2, 1, 1}, {2, 7}, {2, 7, 1}, {2, 2, 2}}) expect_stack(stacked);
   write_scales({2, 3}, "_scale_inv");
   EXPECT_FAILS(Checkpoint(folder).weight("w"), "without scales that fit");
 }

@@ -1,8 +1,10 @@
 #include "heddle/model/hf/expansion.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 
 #include "heddle/base/element.h"
 #include "heddle/base/float16.h"
@@ -71,33 +73,41 @@ std::vector<std::byte> mxfp4_as_bf16(std::span<const std::byte> blocks, std::spa
 }
 
 bool are_fp8_scales(const TensorEntry& codes, const TensorEntry& scales, const Fp8Format& format) {
-  if (codes.dtype != DType::kF8E4M3 || codes.shape.size() != 2) return false;
+  if (codes.dtype != DType::kF8E4M3) return false;
   if (scales.type != kExponents && !(scales.dtype && is_wide_float(*scales.dtype))) return false;
-  const int64_t rows = codes.shape[0], cols = codes.shape[1];
-  const std::vector<int64_t>& shape = scales.shape;
-  using Shape = std::vector<int64_t>;
-  return shape.empty() || shape == Shape{1} || shape == Shape{1, 1} || shape == Shape{rows} ||
-         shape == Shape{rows, 1} ||
-         shape == Shape{blocks_of(rows, format.block_rows), blocks_of(cols, format.block_cols)};
+  std::span<const int64_t> matrix = codes.shape, shape = scales.shape;
+  if (matrix.size() == 3) {
+    if (shape.empty() || shape[0] != matrix[0]) return false;
+    matrix = matrix.subspan(1), shape = shape.subspan(1);
+  }
+  if (matrix.size() != 2) return false;
+  const int64_t rows = matrix[0], cols = matrix[1];
+  const auto is = [&](std::initializer_list<int64_t> wanted) { return std::ranges::equal(shape, wanted); };
+  return is({}) || is({1}) || is({1, 1}) || is({rows}) || is({rows, 1}) ||
+         is({blocks_of(rows, format.block_rows), blocks_of(cols, format.block_cols)});
 }
 
 std::vector<std::byte> fp8_as_bf16(const Fp8Codes& fp8, const Fp8Format& format) {
   const std::vector<float> scales = scales_of(fp8);
-  const auto rows = size_t(fp8.codes.shape[0]), cols = size_t(fp8.codes.shape[1]);
+  const bool stacked = fp8.codes.shape.size() == 3;
+  const size_t matrices = stacked ? size_t(fp8.codes.shape[0]) : 1;
+  const auto rows = size_t(fp8.codes.shape[stacked ? 1 : 0]), cols = size_t(fp8.codes.shape.back());
+  const size_t scales_each = matrices > 0 ? scales.size() / matrices : 0;
+  const size_t dims = fp8.scales.shape.size() - (stacked ? 1 : 0);
   // A scale belongs to so many rows and columns.
   size_t of_rows = 1, of_cols = std::max<size_t>(cols, 1);
-  if (scales.size() == 1)
+  if (scales_each == 1)
     of_rows = std::max<size_t>(rows, 1);
-  else if (fp8.scales.shape.size() == 2 && fp8.scales.shape != std::vector<int64_t>{int64_t(rows), 1})
+  else if (dims == 2 && (scales_each != rows || fp8.scales.shape.back() != 1))
     of_rows = size_t(format.block_rows), of_cols = size_t(format.block_cols);
   const size_t in_a_row = (cols + of_cols - 1) / of_cols;
   std::array<float, 256> values;
   for (size_t code = 0; code < values.size(); ++code) values[code] = f8e4m3_to_float(uint8_t(code));
-  auto made = make_vector<std::byte>(2 * rows * cols, "a tensor of fp8 as bf16");
-  for (size_t row = 0; row < rows; ++row)
+  auto made = make_vector<std::byte>(2 * matrices * rows * cols, "a tensor of fp8 as bf16");
+  for (size_t row = 0; row < matrices * rows; ++row)
     for (size_t col = 0; col < cols; ++col) {
       const size_t at = row * cols + col;
-      const float scale = scales[row / of_rows * in_a_row + col / of_cols];
+      const float scale = scales[row / rows * scales_each + row % rows / of_rows * in_a_row + col / of_cols];
       const uint16_t near = float_to_bf16(values[size_t(fp8.code_bytes[at])] * scale);
       std::memcpy(&made[2 * at], &near, sizeof near);
     }

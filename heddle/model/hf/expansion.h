@@ -19,6 +19,7 @@ constexpr size_t kMxfp4BlockBytes = 16;  // hold 32 codes
 std::vector<std::byte> mxfp4_as_bf16(std::span<const std::byte> blocks, std::span<const std::byte> scales);
 
 // True for scales of e4m3 codes [rows, cols]: one, one a row, or one a block of `format`. The last blocks may be cut.
+// Stacked matrices [n, rows, cols] have n times as many scales.
 bool are_fp8_scales(const TensorEntry& codes, const TensorEntry& scales, const Fp8Format& format);
 
 // Codes times their scales, in f32, rounded to bf16 as in transformers.

@@ -93,11 +93,6 @@ void refuse_other_formats(const std::string& path) {
          "made "
          "for transformers",
          path);
-  if (has("config.json") && (has("tokenizer.model") || has("tokenizer.json")))
-    fail(ErrorCode::kIo,
-         "[{}] holds a tokenizer ({}) but no weights; download model.safetensors, or all files that "
-         "model.safetensors.index.json names",
-         path, has("tokenizer.json") ? "tokenizer.json" : "tokenizer.model");
   if (has("tokenizer.model") && !has("config.json"))
     fail(ErrorCode::kIo, "[{}] holds tokenizer.model alone; a model also has config.json and safetensors",
          path);

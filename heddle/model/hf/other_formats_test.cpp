@@ -28,8 +28,7 @@ TEST(OtherFormats, SayWhatAFolderIsAndWhatToDo) {
         Found{{"config.json", "pytorch_model.bin.index.json"}, ""},
         Found{{"config.json", "model.pt"}, "name it pytorch_model.bin"},
         Found{{"params.json", "consolidated.safetensors"}, "params.json but no config.json"},
-        Found{{"config.json", "tokenizer.model"}, "a tokenizer (tokenizer.model) but no weights"},
-        Found{{"tokenizer.model"}, "tokenizer.model alone"},
+        Found{{"config.json", "tokenizer.model"}, ""}, Found{{"tokenizer.model"}, "tokenizer.model alone"},
         Found{{"config.json", "model-00001-of-00002.safetensors"}, ""}, Found{{"config.json"}, ""}}) {
     std::filesystem::remove_all(folder);
     for (const std::string& file : files) {
