@@ -190,9 +190,18 @@ class Model:
         self.close()
 
 
+def _found(path):
+    """The folder of a model in the cache of the hub, which its name on the hub may stand for, or the path."""
+    folder, said = _heddle.find_model(os.fspath(path))
+    if said:
+        LOGGER.info("[load] %s", said)
+    return folder
+
+
 @named
 def load(path, *, device="auto", ignore_generation=(), progress=None, **options):
-    """The model of a folder. Without a tokenizer there it gives logits of tokens alone.
+    """The model of a folder, or of a name on the hub ("org/name") that is in its cache. Without a tokenizer
+    there it gives logits of tokens alone.
 
     `device` is "cpu", "cuda", "cuda:1" and so on, or "auto": a GPU where there is one that can be used.
     `ignore_generation` names settings of its generation_config.json to go on without.
@@ -202,15 +211,14 @@ def load(path, *, device="auto", ignore_generation=(), progress=None, **options)
     """
     if isinstance(ignore_generation, str):
         ignore_generation = (ignore_generation,)
+    path = _found(path)
     began = time.monotonic()
-    made = _heddle.load_model(
-        os.fspath(path), str(device), options, list(ignore_generation), teller(progress)
-    )
-    model = Model(made, os.fspath(path))
+    made = _heddle.load_model(path, str(device), options, list(ignore_generation), teller(progress))
+    model = Model(made, path)
     seconds = time.monotonic() - began
-    LOGGER.info("[%s] loaded in %.1f s on %s", os.fspath(path), seconds, made.stats()["device"])
+    LOGGER.info("[%s] loaded in %.1f s on %s", path, seconds, made.stats()["device"])
     for note in made.stats()["notes"]:
-        warnings.warn(f"[{os.fspath(path)}] {note}", stacklevel=3)  # its caller
+        warnings.warn(f"[{path}] {note}", stacklevel=3)  # its caller
     return model
 
 

@@ -16,6 +16,7 @@
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/program_tuner.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/hub_cache.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/text/chat_template.h"
 #include "python/src/host_array.h"
@@ -370,6 +371,10 @@ void add_model(nb::module_& module) {
   using Shared = std::shared_ptr<LoadedModel>;
   module.def("load_model", &load_model, nb::arg("folder"), nb::arg("device"), nb::arg("options"),
              nb::arg("ignored"), nb::arg("on_progress").none());
+  module.def("find_model", [](nb::handle folder) {
+    const FoundModel found = find_model(text_of(folder.ptr()));
+    return nb::make_tuple(nb::str(found.path.c_str()), nb::str(found.said.c_str()));
+  });
   module.def("describe_settings", &describe_settings);
   module.def("describe_options", &describe_options);
   nb::class_<RunningAnswer>(module, "RunningAnswer")

@@ -7,6 +7,7 @@
 #include "heddle/engine/builtins.h"
 #include "heddle/ir/executor.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/hub_cache.h"
 #include "heddle/model/hf/other_formats.h"
 #include "python/src/entry.h"
 #include "python/src/model_settings.h"
@@ -51,7 +52,8 @@ size_t package_ops(const nb::list& names, nb::handle arch, bool all_configs, nb:
 size_t package_model(nb::handle model_folder, nb::handle arch, const nb::dict& given_options,
                      nb::handle folder) {
   register_builtins();
-  const std::string model_path = given(model_folder), target = given(arch), to = given(folder);
+  const std::string model_path = find_model(given(model_folder)).path, target = given(arch),
+                    to = given(folder);
   const EngineOptions options = options_with("cuda", given_options);
   const nb::gil_scoped_release others_run;
   require_model_folder(model_path);

@@ -61,6 +61,28 @@ def test_a_random_text_has_a_random_seed(model):
     assert len({model.generate("Once", seed=3, **random) for _ in range(2)}) == 1
 
 
+@pytest.fixture
+def hub_cache(tmp_path, monkeypatch):
+    """A cache of the hub with the storyteller as teller/of-stories."""
+    root = tmp_path / "models--teller--of-stories"
+    (root / "snapshots").mkdir(parents=True)
+    (root / "snapshots" / "0123456789ab").symlink_to(FOLDER)
+    (root / "refs").mkdir()
+    (root / "refs" / "main").write_text("0123456789ab")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    return root
+
+
+def test_a_name_of_the_hub_is_a_snapshot_in_its_cache(model, hub_cache, caplog):
+    with caplog.at_level("INFO", logger="heddle"):
+        for given in ("teller/of-stories", hub_cache):
+            with heddle.load(given, device="cpu") as found:
+                assert found.generate(PROMPT, max_tokens=8) == model.generate(PROMPT, max_tokens=8)
+    assert caplog.text.count("teller/of-stories is the snapshot 0123456789ab") == 2
+    with pytest.raises(heddle.Error, match="`hf download teller/of-facts --local-dir of-facts`"):
+        heddle.load("teller/of-facts")
+
+
 def test_stories_are_those_of_transformers(model):
     made = model.generate([story["prompt"] for story in STORIES], max_tokens=150)
     for text, story in zip(made, STORIES, strict=True):

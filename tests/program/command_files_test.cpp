@@ -125,6 +125,31 @@ TEST(Outputs, OfAConversationNeverOverwriteTheModel) {
   }
 }
 
+TEST(Models, OfTheHubAreTakenFromItsCache) {
+  Scratch scratch;
+  std::filesystem::create_directories(scratch.path("models--teller--of-stories/snapshots"));
+  const std::string snapshot =
+      scratch.link_model(kStoryteller, "models--teller--of-stories/snapshots/0123456789ab");
+  const Variable cache("HF_HUB_CACHE", scratch.path(""));
+  for (const std::string& given :
+       {std::string("teller/of-stories"), scratch.path("models--teller--of-stories")})
+    for (const std::vector<std::string>& args :
+         {std::vector<std::string>{"inspect", given},
+          {"logits", given, "--tokens", "5,6", "--out", scratch.path("l")},
+          {"tokenize", given},
+          {"template", given},
+          {"generate", given, "--prompt", "Once", "--max-tokens", "1"}}) {
+      const Outcome outcome = run_program({.args = args, .input = args[0] == "template" ? "[]" : "Once"});
+      EXPECT_NE(outcome.err.find("[teller/of-stories is the snapshot 0123456789ab in the cache of the hub"),
+                std::string::npos)
+          << args[0] << ": " << outcome.err;
+      EXPECT_EQ(outcome.code, args[0] == "template" ? 1 : 0) << args[0] << ": " << outcome.err;
+    }
+  expect_end(
+      run_program({.args = {"generate", "teller/of-facts", "--prompt", "Once"}}), 1,
+      {"[teller/of-facts] there is no such folder", "`hf download teller/of-facts --local-dir of-facts`"});
+}
+
 // The weights cannot be loaded, so what is said was known before.
 TEST(Prompts, ThatDoNotFitAreToldBeforeTheWeightsAreRead) {
   Scratch scratch;

@@ -262,7 +262,7 @@ const Misuse kModels[] = {
     {"shard_missing",
      logits("@shards"),
      kFailed,
-     {"model-00002-of-00003.safetensors", "No such file"},
+     {"model-00002-of-00003.safetensors", "is missing", "hf download"},
      [](const std::string& folder) {
        std::filesystem::remove(folder + "shards/model-00002-of-00003.safetensors");
      }},

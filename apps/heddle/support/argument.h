@@ -9,7 +9,7 @@ namespace heddle {
 enum class Names {
   kAnything,
   kFile,     // that is read
-  kFolder,   // whose files are read
+  kFolder,   // a model's; its name on the hub stands for its folder in the hub's cache
   kPath,     // one of these
   kNewFile,  // that is written; it must be none of those that are read
 };

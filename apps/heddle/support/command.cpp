@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <cstdio>
 #include <limits>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
 #include "heddle/base/near_names.h"
+#include "heddle/model/hf/hub_cache.h"
 
 namespace heddle {
 
@@ -30,6 +32,7 @@ class CommandApp : public CLI::App {
   CommandApp(const std::string& name, const std::string& about);
 
   std::map<const CLI::Option*, ArgumentTraits> traits;  // by argument; help flags have none
+  std::vector<std::string*> models;                     // fields of arguments that name one
 };
 
 namespace {
@@ -127,6 +130,13 @@ CLI::Option* add(CLI::App& command, const std::string& name, T& field, const std
   if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
     option->transform(CLI::Validator(read_number<T>, ""));
   return option;
+}
+
+// Says on stderr which snapshot of the hub's cache a model is.
+std::string model_path(const std::string& given) {
+  const FoundModel found = find_model(given);
+  if (!found.said.empty()) std::fprintf(stderr, "[%s]\n", found.said.c_str());
+  return found.path;
 }
 
 // No argument may name a file to write that another one reads, or writes too.
@@ -280,6 +290,9 @@ void Command::argument(const std::string& name, const FlagValue& field, const st
   const bool is_one_value =
       !std::holds_alternative<bool*>(field) && !std::holds_alternative<std::vector<std::string>*>(field);
   if (traits.shows_default && is_one_value) option->capture_default_str();
+  const bool is_model = traits.names == Names::kFolder || traits.names == Names::kPath;
+  if (auto* const text = std::get_if<std::string*>(&field); text && is_model)
+    command_->models.push_back(*text);
   if (*traits.group) option->group(traits.group);
   if (*traits.instead) {
     option->group("");
@@ -296,6 +309,7 @@ void Command::footer(const std::string& text) {
 void Command::action(std::function<void()> run) {
   command_->callback([command = command_, run = std::move(run)] {
     require_other_outputs(*command);
+    for (std::string* model : command->models) *model = model_path(*model);
     run();
   });
 }
