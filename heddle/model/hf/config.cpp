@@ -1,18 +1,43 @@
 #include "heddle/model/hf/config.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/base/json.h"
+#include "heddle/base/placeholder.h"
 
 namespace heddle {
 namespace {
 
 constexpr JsonLimits kLimits{.depth = 32};
+
+// Python's json writes the names Infinity, -Infinity and NaN, which are no JSON. They become what transformers 5 writes:
+// objects, which stand for no number that a model needs.
+std::string with_floats_as_objects(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kNames = {"Infinity", "-Infinity", "NaN"};
+  std::string made;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size();) {
+    const auto begins = [&](std::string_view name) { return text.substr(at, name.size()) == name; };
+    const auto name = quoted ? kNames.end() : std::ranges::find_if(kNames, begins);
+    if (name != kNames.end()) {
+      made += fmt::format(R"({{"__float__": "{}"}})", *name);
+      at += name->size();
+      continue;
+    }
+    if (text[at] == '"') quoted = !quoted;
+    const size_t count = quoted && text[at] == '\\' ? 2 : 1;  // an escape within a string
+    made += text.substr(at, count);
+    at += count;
+  }
+  return made;
+}
 
 }  // namespace
 
@@ -72,11 +97,13 @@ struct Config::State {
 
 Config Config::load(const std::string& folder) {
   const std::string path = std::filesystem::path(folder) / "config.json";
-  return Config(State::make(load_json(path, kLimits), path));
+  const std::string text = read_file(path);
+  refuse_placeholder(path, text);
+  return parse(text, path);
 }
 
 Config Config::parse(std::string_view text, const std::string& where) {
-  return Config(State::make(parse_json(text, where, kLimits), where));
+  return Config(State::make(parse_json(with_floats_as_objects(text), where, kLimits), where));
 }
 
 std::string Config::model_type() const {

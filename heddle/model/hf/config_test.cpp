@@ -131,6 +131,17 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
   EXPECT_NE(text.find("architectures = [\"LlamaForDiffusion\"]"), std::string::npos) << text;
 }
 
+// As Python's json writes them, in configurations of models with layers of state spaces.
+TEST(Config, NumbersThatAreNoJsonStandForNoNumber) {
+  const Config config = Config::parse(
+      R"({"time_step_limit":[0.0,Infinity],"low":-Infinity,"rope_theta":NaN,"text":"NaN \" Infinity"})", "c");
+  EXPECT_EQ(config.optional_string("text", ""), "NaN \" Infinity");
+  EXPECT_NE(message(kBad, [&] { config.optional_number("rope_theta", 1, 0, 9); }).find("must be a number"),
+            std::string::npos);
+  EXPECT_NE(message(kBad, [&] { config.optional_numbers("time_step_limit", 0, 9); }).find("must be a number"),
+            std::string::npos);
+}
+
 TEST(LlamaConfig, RefusesAbsurdValues) {
   expect_llama_fails(kBad, R"("head_dim":-2)", "head_dim = -2: must be a whole number from 1");
   expect_llama_fails(kBad, R"("head_dim":7)", "head_dim = 7: must be even");
