@@ -131,6 +131,13 @@ bool is_watched() {
          t.forward_level.value(-1) >= 0;
 }
 
+bool has_tangent(PyObject* tensor) {
+  if (torch().forward_level.value(-1) < 0) return false;
+  const Object dual =
+      owned(PyObject_CallMethod(imported_module("torch.autograd.forward_ad"), "unpack_dual", "O", tensor));
+  return owned(PyObject_GetAttrString(dual.get(), "tangent")).get() != Py_None;
+}
+
 bool wants_gradient(PyObject* tensor, bool is_exact = false) {
   return is_true(is_exact ? torch().requires_grad_of_tensor(tensor)
                           : owned(PyObject_GetAttr(tensor, torch().requires_grad)));
@@ -224,13 +231,22 @@ void require_no_gradient(std::string_view op, PyObject* output) {
   require(!wants_gradient(output, kind_of(output)->is_exact) || !torch().is_grad_enabled(),
           "[{}] out requires a gradient, and a write to it has none; leave out= away, or use torch.no_grad()",
           op);
+  if (has_tangent(output))
+    fail(ErrorCode::kUnsupported, "[{}] out has a tangent, and a write to it has none; leave out= away", op);
 }
 
 void require_no_gradient(const OpEntry& entry, const Given& given, std::string_view why) {
-  for (size_t i = 0; i < given.inputs.size(); ++i)
-    if (given.inputs[i] && wants_gradient(given.inputs[i]))
+  for (size_t i = 0; i < given.inputs.size(); ++i) {
+    PyObject* const input = given.inputs[i];
+    if (!input) continue;
+    if (wants_gradient(input))
       require(!torch().is_grad_enabled(), "[{}] {} requires a gradient, and {}", entry.op.name,
               entry.inputs[i].name, why);
+    if (has_tangent(input))
+      fail(ErrorCode::kUnsupported,
+           "[{}] {} has a tangent, and heddle's ops have no derivatives in forward mode", entry.op.name,
+           entry.inputs[i].name);
+  }
 }
 
 void increment_version(PyObject* tensor) {

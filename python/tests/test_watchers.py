@@ -171,6 +171,21 @@ def test_forward_mode_is_refused_by_name(call):
             transform(x)
 
 
+def test_forward_mode_is_refused_where_results_are_given():
+    x = torch.randn(3, 8)
+    with forward_ad.dual_level():
+        dual, plain = forward_ad.make_dual(x, x), torch.empty(3, 8)
+        for wrong in (
+            lambda: heddle.ops.softmax(dual, out=plain),
+            lambda: heddle.ops.softmax(x, out=dual),
+            lambda: torch.ops.heddle.softmax.out(dual, out=plain),
+            lambda: heddle.Megakernel([heddle.schedule("softmax", x=dual, y=plain)]),
+            lambda: heddle.linear_cross_entropy(dual, torch.randn(5, 8), torch.tensor([1, 2, 3])),
+        ):
+            with pytest.raises(heddle.Unsupported, match="has a tangent"):
+                wrong()
+
+
 def test_gradients_of_transforms(call):
     if not call.has_gradient:
         pytest.skip("it has no gradient")
@@ -240,6 +255,23 @@ def test_compiled(call):
         assert_same(call.gradients(compiled), call.gradients(), rtol=1e-4, atol=1e-4)
     else:
         assert_same(compiled(*call.inputs), call(*call.inputs))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_the_loss_of_a_linear_layer(reduction):
+    h, weight, target = torch.randn(6, 8), torch.randn(20, 8), torch.randint(0, 20, (6,))
+
+    def ours(h):
+        return heddle.linear_cross_entropy(h, weight, target, reduction=reduction).sum()
+
+    def theirs(h):
+        return torch.nn.functional.cross_entropy(h @ weight.T, target, reduction=reduction).sum()
+
+    wanted = torch.func.grad(theirs)(2 * h)
+    assert_same((torch.func.grad(ours)(2 * h),), (wanted,))
+    assert_same((make_fx(torch.func.grad(ours))(h)(2 * h),), (wanted,))
+    assert_same((torch.vmap(ours)(torch.stack((h, 2 * h)))[1],), (theirs(2 * h),))
+    assert_same((torch.jit.trace(ours, (h,))(2 * h),), (theirs(2 * h),))
 
 
 def test_symbolic_traces():

@@ -250,7 +250,7 @@ def linear_cross_entropy(
     if reduction == "mean":
         factor = factor / (targets != ignore_index).sum()
     later = reduction == "none"
-    if not later and torch.is_grad_enabled():
+    if not later:
         # It does not change the factor, which carries that the gradients depend on both.
         factor = factor + (flat[:0].sum() + weight[:0].sum())
     losses = LOSSES(flat, weight, targets, factor, **options, chunk_rows=chunk_rows, later=later)[0]
