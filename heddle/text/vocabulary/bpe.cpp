@@ -108,8 +108,8 @@ bool Bpe::joined(uint32_t left, uint32_t right) const {
 }
 
 size_t Bpe::part_end(std::string_view word, size_t begin) const {
-  if (joints_.empty() || begin == word.size()) return word.size();
-  if (begin == 0 && options_.ignore_merges && tokens_.contains(word)) return word.size();
+  // A part that is a token must not be taken for a word that is one.
+  if (joints_.empty() || options_.ignore_merges || begin == word.size()) return word.size();
   Utf8Char left = first_char(word.substr(begin));
   size_t end = begin + left.size;
   while (end < word.size()) {
