@@ -50,6 +50,7 @@ void TokenMatcher::split(std::string_view text, const OnText& on_text, const OnT
     }
     size_t begin = at, end = at + token->content.size();
     at = end;
+    if (token->is_text) continue;
     if (token->single_word) {
       if (begin > 0 && is_word_char(last_char(text.substr(0, begin)))) continue;
       if (end < text.size() && is_word_char(text.substr(end, first_char(text.substr(end)).size))) continue;

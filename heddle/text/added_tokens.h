@@ -18,6 +18,7 @@ struct AddedToken {
   bool lstrip = false;       // takes the white space before it
   bool rstrip = false;       // takes the white space after it
   bool normalized = true;    // matched after the others
+  bool is_text = false;      // found in a text, it is a part of it
 };
 
 // Finds the tokens of one set in a text: the leftmost match, and the longest if several begin there.

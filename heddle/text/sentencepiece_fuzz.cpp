@@ -1,5 +1,5 @@
 // Reading any bytes as a tokenizer.model either throws an Error or makes a tokenizer that encodes a text. The first byte
-// of an input says what becomes of the model: U a Unigram, else BPE.
+// of an input says what becomes of the model: U and N stages as SentencePiece has them, else the vocabulary alone.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -17,9 +17,12 @@ void must(bool condition) {
   if (!condition) std::abort();
 }
 
-void fuzz(bool unigram, std::string_view bytes) {
+void fuzz(char kind, std::string_view bytes) {
   const SentencePieceModel model = SentencePieceModel::parse(bytes, "tokenizer.model");
-  const std::string json = model.tokenizer(unigram).dump();
+  const Json made = kind == 'U'   ? model.tokenizer({}, true)
+                    : kind == 'N' ? model.tokenizer({{1, "</s>"}, {5, "<x>"}}, false)
+                                  : model.vocabulary();
+  const std::string json = made.dump();
   const Tokenizer tokenizer = Tokenizer::parse(json, "tokenizer.model");
   std::string text = "the loom \xC3\xA9\xE4\xB8\xAD\xEF\xAC\x81 1\t";
   for (const auto& piece : model.pieces) {
@@ -36,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   if (input.empty()) return 0;
   try {
-    heddle::fuzz(input[0] == 'U', input.substr(1));
+    heddle::fuzz(input[0], input.substr(1));
   } catch (const heddle::Error& error) {
     heddle::must(std::string_view(error.what()).starts_with('['));
     heddle::must(error.code() != heddle::ErrorCode::kInternal);

@@ -8,6 +8,7 @@
 #include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/text/vocabulary_files.h"
 
 namespace heddle {
 namespace {
@@ -74,6 +75,20 @@ bool works_on_bytes(const Json& tokenizer) {
   return false;
 }
 
+bool is_standard_name(std::string_view name) {
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+// The name of a special token that only some models have, such as image_token.
+bool is_own_name(std::string_view name) {
+  return name.ends_with("_token") && !is_standard_name(name);
+}
+
+// A text under such a name in tokenizer_config.json wins over special_tokens_map.json.
+bool stays(const TokenizerSetting& setting) {
+  return setting.value.is_string() && setting.source == kConfig;
+}
+
 }  // namespace
 
 TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
@@ -95,16 +110,24 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
       [&] { return works_on_bytes(file()); });
   const Json defaults = default_special_tokens(class_);
   for (const auto& [name, value] : defaults.members()) add_default(name, value, "the default of " + class_);
-  if (!path_exists(std::filesystem::path(folder) / kTokenizer)) read_model();
+  if (path_exists(std::filesystem::path(folder) / kTokenizer)) return;
+  made_ = true;
+  read_model();
+  if (!model_) tokenizer_ = read_vocabulary_files(folder, class_);
 }
 
 std::string TokenizerFiles::fingerprint(const std::string& folder) {
   std::vector<std::string> parts;
-  for (const char* name : {kConfig, kMap, kAdded, kTokenizer, kModel}) {
+  const auto add = [&](const char* name) {
     const std::filesystem::path path = std::filesystem::path(folder) / name;
-    if (!std::filesystem::exists(path)) continue;
+    if (!std::filesystem::exists(path)) return false;
     parts.insert(parts.end(), {name, read_file(path)});
-  }
+    return true;
+  };
+  for (const char* name : {kConfig, kMap, kAdded}) add(name);
+  const bool is_whole = add(kTokenizer);
+  if (!add(kModel) && !is_whole)
+    for (const char* name : {kVocabFile, kMergesFile, kWordsFile}) add(name);
   return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
 
@@ -121,25 +144,36 @@ void TokenizerFiles::add_default(const std::string& name, const Json& value, con
 void TokenizerFiles::read_model() {
   const std::filesystem::path path = std::filesystem::path(folder_) / kModel;
   if (!path_exists(path)) return;
-  model_ = SentencePieceModel::parse(read_file(path), path);
+  const std::string bytes = read_file(path);
+  if (is_tiktoken(bytes))
+    fail(ErrorCode::kUnsupported,
+         "[{}] is a vocabulary of tiktoken, no SentencePiece model: it has neither the pattern that cuts "
+         "words "
+         "nor the special tokens; {}",
+         path.string(), kMakeTokenizerJson);
+  model_ = SentencePieceModel::parse(bytes, path);
   constexpr std::string_view kKnown[] = {"", "LlamaTokenizer", "GemmaTokenizer"};
   if (std::ranges::find(kKnown, class_) == std::end(kKnown)) {
-    fail(ErrorCode::kUnsupported,
-         "[{}] {} numbers its pieces anew; write a tokenizer.json with AutoTokenizer.from_pretrained(..)"
-         ".save_pretrained(..) of transformers",
-         path.string(), class_);
+    fail(ErrorCode::kUnsupported, "[{}] {} numbers its pieces anew; {}", path.string(), class_,
+         kMakeTokenizerJson);
   }
-  tokenizer_ = model_->tokenizer(class_.empty() && model_->is_unigram);
-  if (!class_.empty()) return;
+  if (!class_.empty()) {
+    tokenizer_ = model_->vocabulary();
+    return;
+  }
+  std::map<int64_t, std::string> names;
+  for (const auto& [id, token] : listed_tokens()) names[id] = token.content;
+  tokenizer_ = model_->tokenizer(names, is_on("legacy", true));
   if (model_->begin_id >= 0) add_default("bos_token", model_->begin, kModel);
   if (model_->end_id >= 0) add_default("eos_token", model_->end, kModel);
   if (model_->unknown_id >= 0) add_default("unk_token", model_->unknown, kModel);
 }
 
-// Later files win.
+// Later files win, but see stays().
 void TokenizerFiles::merge(const Json& object, const std::string& source) {
   for (const auto& [name, value] : object.members()) {
     const auto old = std::ranges::find(settings_, name, &TokenizerSetting::name);
+    if (old != settings_.end() && is_own_name(name) && stays(*old)) continue;
     if (old != settings_.end())
       *old = {name, value, source};
     else
@@ -152,24 +186,48 @@ const TokenizerSetting* TokenizerFiles::find(std::string_view name) const {
   return found == settings_.end() || found->value.is_null() ? nullptr : &*found;
 }
 
+// As in transformers, tokens with a model's own names come after the others, and among them texts of
+// tokenizer_config.json last.
+std::vector<TokenizerFiles::NamedToken> TokenizerFiles::named_tokens() const {
+  std::vector<NamedToken> tokens;
+  for (const std::string_view name : kNames) tokens.push_back({std::string(name), nullptr, {}});
+  const auto add = [&](const std::string& name, const Json& value, const std::string& source) {
+    auto same = std::ranges::find(tokens, name, &NamedToken::name);
+    if (same == tokens.end()) same = tokens.insert(same, NamedToken{name, nullptr, {}});
+    same->value = &value, same->source = source;
+  };
+  const auto add_all = [&](auto&& fits) {
+    for (const TokenizerSetting& setting : settings_)
+      if (is_token(setting.value) && fits(setting)) add(setting.name, setting.value, setting.source);
+  };
+  add_all([](const TokenizerSetting& setting) { return is_standard_name(setting.name); });
+  add_all([](const TokenizerSetting& setting) { return is_own_name(setting.name) && !stays(setting); });
+  add_all([](const TokenizerSetting& setting) { return is_own_name(setting.name) && stays(setting); });
+  const TokenizerSetting* extra = find("extra_special_tokens");
+  if (extra && !extra->value.is_object()) extra = nullptr;
+  const bool has_more = extra || std::ranges::any_of(settings_, [](const TokenizerSetting& setting) {
+                          return is_own_name(setting.name) && stays(setting);
+                        });
+  for (const TokenizerSetting* setting :
+       {has_more ? nullptr : find("model_specific_special_tokens"), extra}) {
+    if (!setting || !setting->value.is_object()) continue;
+    for (const auto& [own, value] : setting->value.members()) add(own, value, setting->source);
+  }
+  std::erase_if(tokens, [](const NamedToken& token) { return token.value == nullptr; });
+  return tokens;
+}
+
 std::vector<std::pair<std::string, std::string>> TokenizerFiles::special_tokens() const {
   std::vector<std::pair<std::string, std::string>> tokens;
-  for (const std::string_view name : kNames) {
-    const TokenizerSetting* setting = find(name);
-    if (setting && is_token(setting->value)) tokens.emplace_back(name, content_of(setting->value));
-  }
-  for (const TokenizerSetting& setting : settings_) {
-    const bool named = std::ranges::find(kNames, setting.name) != std::end(kNames);
-    if (!named && setting.name.ends_with("_token") && is_token(setting.value))
-      tokens.emplace_back(setting.name, content_of(setting.value));
-  }
+  for (const NamedToken& token : named_tokens())
+    if (is_token(*token.value)) tokens.emplace_back(token.name, content_of(*token.value));
   return tokens;
 }
 
 Json TokenizerFiles::tokenizer() && {
   file();
   Json made = std::move(tokenizer_);
-  if (made.is_null()) fail(ErrorCode::kIo, "[{}] has neither {} nor {}", folder_, kTokenizer, kModel);
+  if (made.is_null()) fail_without_vocabulary(folder_, class_);
   if (class_.empty()) return made;
   const auto setting = [&](std::string_view name) {
     const TokenizerSetting* found = find(name);
@@ -182,29 +240,35 @@ Json TokenizerFiles::tokenizer() && {
 }
 
 std::optional<TokensAround> TokenizerFiles::around() const {
+  const auto named = special_tokens();
   const auto text_of = [&](const std::string& name) {
-    const TokenizerSetting* found = find(name);
-    return found && is_token(found->value) ? content_of(found->value) : std::string();
+    const auto found = std::ranges::find(named, name, [](const auto& token) { return token.first; });
+    return found == named.end() ? std::string() : found->second;
   };
   auto made = tokens_around(class_);
   if (made) {
     for (std::string& token : made->before) token = text_of(token);
     for (std::string& token : made->after) token = text_of(token);
-  } else if (model_) {
+  } else if (made_) {
     made.emplace();
-    const auto is_on = [&](std::string_view name) {
-      const TokenizerSetting* found = find(name);
-      return found && found->value.is_bool() && found->value.as_bool();
-    };
     const std::string begin = text_of("bos_token"), end = text_of("eos_token");
-    if (is_on("add_bos_token") && !begin.empty()) made->before.push_back(begin);
-    if (is_on("add_eos_token") && !end.empty()) made->after.push_back(end);
+    if (is_on("add_bos_token", false) && !begin.empty()) made->before.push_back(begin);
+    if (is_on("add_eos_token", false) && !end.empty()) made->after.push_back(end);
   }
   return made;
 }
 
-// Tokens with an id, in its order.
-std::vector<AddedToken> TokenizerFiles::listed_tokens() {
+bool TokenizerFiles::has(std::string_view name) const {
+  return std::ranges::find(settings_, name, &TokenizerSetting::name) != settings_.end();
+}
+
+bool TokenizerFiles::is_on(std::string_view name, bool otherwise) const {
+  const TokenizerSetting* found = find(name);
+  return found && found->value.is_bool() ? found->value.as_bool() : otherwise;
+}
+
+// The tokens that the files give an id, by it.
+std::map<int64_t, AddedToken> TokenizerFiles::listed_tokens() {
   std::map<int64_t, AddedToken> by_id;
   const TokenizerSetting* list = find("added_tokens_decoder");
   if (list) {
@@ -228,55 +292,62 @@ std::vector<AddedToken> TokenizerFiles::listed_tokens() {
       by_id[*id.to_int()] = {.content = content, .special = is_special, .normalized = !is_special};
     }
   }
-  const Json* in_file = list ? nullptr : file().find("added_tokens");
+  const Json* in_file = list || made_ ? nullptr : file().find("added_tokens");
   if (in_file && in_file->is_array()) {
     for (const Json& item : in_file->items()) {
       const Json* id = item.find("id");
       if (id && id->to_int()) by_id[*id->to_int()] = token_of(item, false, folder_ + "/" + kTokenizer);
     }
   }
-  std::vector<AddedToken> tokens;
-  for (auto& [id, token] : by_id) tokens.push_back(std::move(token));
-  return tokens;
+  // Matched in the text as it is, so that SentencePiece's prefix comes before each part between them.
+  if (model_ && class_.empty() && model_->dummy_prefix)
+    for (auto& [id, token] : by_id) token.normalized = false;
+  return by_id;
 }
 
 std::vector<AddedToken> TokenizerFiles::added_tokens() {
-  std::vector<AddedToken> tokens = listed_tokens();
-  const auto add = [&](const AddedToken& token) {
-    const auto same = std::ranges::find(tokens, token.content, &AddedToken::content);
-    if (same == tokens.end())
-      tokens.push_back(token);
-    else
-      same->special = true;
-  };
+  std::vector<AddedToken> tokens;
+  for (auto& [id, token] : listed_tokens()) tokens.push_back(std::move(token));
+  const size_t listed = tokens.size();
   const Json* in_file = class_.empty() ? file().find("added_tokens") : nullptr;
   const auto is_in_file = [&](const std::string& content) {
     return in_file && in_file->is_array() && std::ranges::any_of(in_file->items(), [&](const Json& item) {
              return is_token(item) && content_of(item) == content;
            });
   };
-  for (const auto& [name, content] : special_tokens()) {
-    const TokenizerSetting* setting = find(name);
-    if (!is_in_file(content)) add(token_of(setting->value, true, folder_ + "/" + setting->source));
-  }
-  if (model_) {
+  std::vector<std::string> special;
+  // Of equal tokens that no file lists, the last one's flags count.
+  const auto add = [&](const AddedToken& token, bool named) {
+    if (token.special) special.push_back(token.content);
+    const auto end = tokens.begin() + std::ptrdiff_t(listed);
+    const auto same = std::ranges::find(tokens.begin(), end, token.content, &AddedToken::content);
+    if (same != end)
+      same->special |= named;
+    else if (!is_in_file(token.content))
+      tokens.push_back(token);
+  };
+  for (const NamedToken& named : named_tokens())
+    add(token_of(*named.value, true, folder_ + "/" + named.source), true);
+  const TokenizerSetting *extra = find("extra_special_tokens"), *older = find("additional_special_tokens");
+  const bool is_object = extra && extra->value.is_object();
+  const bool lists_more = !is_object && (has("extra_special_tokens") || has("additional_special_tokens"));
+  if (!extra || is_object || extra->value.size() == 0) extra = older;
+  if (model_ && !lists_more) {
+    extra = nullptr;
     using enum SentencePieceModel::Type;
     for (const auto& piece : model_->pieces) {
-      const auto same = std::ranges::find(tokens, piece.text, &AddedToken::content);
-      const bool is_added = piece.type == kControl || piece.type == kUserDefined;
-      if (is_added && same == tokens.end())
-        tokens.push_back({.content = piece.text, .special = piece.type == kControl, .normalized = false});
+      // Where no class makes the stages, they keep user-defined pieces whole.
+      const bool is_added = piece.type == kControl || (piece.type == kUserDefined && !class_.empty());
+      if (is_added)
+        add({.content = piece.text, .special = piece.type == kControl, .normalized = false}, false);
     }
   }
-  const TokenizerSetting* extra = find("extra_special_tokens");
-  const bool is_empty = !extra || extra->value.size() == 0;
-  if (is_empty) extra = find("additional_special_tokens");
-  if (extra && extra->value.is_array()) {
-    for (const Json& value : extra->value.items()) {
-      const AddedToken token = token_of(value, true, folder_ + "/" + extra->source);
-      if (!is_in_file(token.content)) add(token);
-    }
-  }
+  if (extra && extra->value.is_array())
+    for (const Json& value : extra->value.items())
+      add(token_of(value, true, folder_ + "/" + extra->source), false);
+  if (class_ == "Qwen2Tokenizer")  // adds all of them again, without flags
+    for (const std::string& content : special)
+      tokens.push_back({.content = content, .special = true, .normalized = false});
   return tokens;
 }
 

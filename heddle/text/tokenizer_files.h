@@ -4,10 +4,13 @@
 // - Tokens are added in the order of the ids that the files give; each gets the next free id.
 // - Some classes of transformers make their own stages around the vocabulary of tokenizer.json; then the settings of
 //   tokenizer_config.json, such as add_prefix_space, count (tokenizer_classes.h).
-// - Without a tokenizer.json, the stages are made of a SentencePiece tokenizer.model.
+// - Without a tokenizer.json, the stages are made of a SentencePiece tokenizer.model, or the vocabulary is in files of
+//   its own (vocabulary_files.h).
 // - add_bos_token and add_eos_token count only there.
+// - Members of an object extra_special_tokens are tokens with names, as image_token beside it is.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,19 +49,30 @@ class TokenizerFiles {
   std::vector<AddedToken> added_tokens();
   // Texts of the tokens before and after a text, if they are not what tokenizer() says.
   std::optional<TokensAround> around() const;
+  // True if special tokens in a text are cut like other text.
+  bool splits_special_tokens() const { return is_on("split_special_tokens", false); }
   // The class of transformers that loads the folder; empty if it takes tokenizer.json as it is.
   const std::string& class_name() const { return class_; }
 
  private:
-  const Json& file();  // tokenizer.json, or what tokenizer.model makes; read when it is first asked for
+  struct NamedToken {
+    std::string name;
+    const Json* value;
+    std::string source;
+  };
+  const Json& file();  // tokenizer.json, or what stands for it; read when it is first asked for
   void read_model();
   void add_default(const std::string& name, const Json& value, const std::string& source);
   void merge(const Json& object, const std::string& source);
-  std::vector<AddedToken> listed_tokens();
+  bool has(std::string_view name) const;  // even if it is null
+  bool is_on(std::string_view name, bool otherwise) const;
+  std::vector<NamedToken> named_tokens() const;
+  std::map<int64_t, AddedToken> listed_tokens();
 
   std::string folder_;
   std::vector<TokenizerSetting> settings_;
   std::string class_;
+  bool made_ = false;                        // there is no tokenizer.json
   Json tokenizer_;                           // null until it is asked for, or if there is none
   std::optional<Json> added_file_;           // added_tokens.json
   std::optional<SentencePieceModel> model_;  // if there is no tokenizer.json

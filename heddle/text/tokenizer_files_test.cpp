@@ -36,6 +36,28 @@ std::string make_folder(const std::string& base, const Json& files, const std::s
   return folder;
 }
 
+// The files of the time before tokenizer.json, instead of it.
+void split_tokenizer(const std::string& folder) {
+  const std::filesystem::path root(folder);
+  const Json tokenizer = load_json(root / "tokenizer.json");
+  std::filesystem::remove(root / "tokenizer.json");
+  const Json &model = tokenizer.at("model"), &vocab = model.at("vocab");
+  std::string lines;
+  if (const Json* merges = model.find("merges")) {
+    for (const Json& merge : merges->items())
+      lines += (merge.is_string() ? merge.as_string()
+                                  : merge.items()[0].as_string() + " " + merge.items()[1].as_string()) +
+               "\n";
+    write_file(root / "vocab.json", vocab.dump());
+    write_file(root / "merges.txt", "#version: 0.2\n" + lines);
+    return;
+  }
+  std::map<int64_t, std::string> words;
+  for (const auto& [word, id] : vocab.members()) words[*id.to_int()] = word;
+  for (const auto& [id, word] : words) lines += word + "\n";
+  write_file(root / "vocab.txt", lines);
+}
+
 TEST(TokenizerFiles, CountAsInTransformers) {
   std::ifstream rows(kFileGoldens + "folders.jsonl");
   std::string line;
@@ -45,6 +67,7 @@ TEST(TokenizerFiles, CountAsInTransformers) {
     const Json* const model = row.find("model");
     const std::string folder = make_folder(row.at("base").as_string(), row.at("files"),
                                            from_base64(model ? model->as_string() : "").value_or(""));
+    if (row.find("split")) split_tokenizer(folder);
     const std::string what = row.at("base").as_string() + " with " + row.at("files").dump();
     const Tokenizer tokenizer = Tokenizer::load(folder);
     for (const Json& item : row.at("texts").items()) {
@@ -116,6 +139,44 @@ TEST(TokenizerFiles, RefuseWhatIsNoSentencePieceModel) {
   }
 }
 
+// The message names what the folder has, and the way on.
+TEST(TokenizerFiles, SayWhatIsThereInstead) {
+  const std::pair<Json, const char*> cases[] = {
+      {Json::object({{"tekken.json", Json::object()}}), "tekken.json is a tokenizer in Mistral's own form"},
+      {Json::object({{"qwen.tiktoken", ""}}), "qwen.tiktoken is a vocabulary of tiktoken"},
+      {Json::object({{"tiktoken.model", ""}}), "tiktoken.model is a vocabulary of tiktoken"},
+      {Json::object({{"spiece.model", ""}}), "spiece.model is not read"},
+      {Json::object({{"vocab.json", Json::object()}, {"merges.txt", ""}}),
+       "vocab.json and merges.txt do not say"},
+      {Json::object({{"vocab.json", Json::object()},
+                     {"tokenizer_config.json", Json::object({{"tokenizer_class", "GPT2Tokenizer"}})}}),
+       "has vocab.json without merges.txt"},
+      {Json::object({{"vocab.txt", ""}}), "vocab.txt is read where the model is BERT's"},
+      {Json::object(), "has no tokenizer"}};
+  for (const auto& [files, message] : cases) {
+    const std::string folder = make_folder("gpt2", files);
+    std::filesystem::remove(folder + "/tokenizer.json");
+    try {
+      Tokenizer::load(folder);
+      ADD_FAILURE() << message;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+    }
+  }
+  const std::string rank = "YQ== 0\nYg== 1\n";
+  EXPECT_THROW(
+      {
+        try {
+          Tokenizer::load(make_folder("", Json::object(), rank));
+        } catch (const Error& error) {
+          EXPECT_NE(std::string(error.what()).find("is a vocabulary of tiktoken"), std::string::npos);
+          EXPECT_NE(std::string(error.what()).find("save_pretrained"), std::string::npos);
+          throw;
+        }
+      },
+      Error);
+}
+
 TEST(TokenizerFiles, GiveTemplatesTheirSpecialTokens) {
   const Json files = Json::object(
       {{"tokenizer_config.json",
@@ -124,6 +185,11 @@ TEST(TokenizerFiles, GiveTemplatesTheirSpecialTokens) {
   const ChatTemplate chat = ChatTemplate::load(make_folder("gpt2", files));
   const ChatMessage hi{"user", "hi"};
   EXPECT_EQ(chat.render(std::span(&hi, 1)), "<b>hi");
+  const Json named =
+      Json::object({{"tokenizer_config.json",
+                     Json::object({{"chat_template", "{{ image_token }}"},
+                                   {"extra_special_tokens", Json::object({{"image_token", "<i>"}})}})}});
+  EXPECT_EQ(ChatTemplate::load(make_folder("gpt2", named)).render(std::span(&hi, 1)), "<i>");
 }
 
 }  // namespace

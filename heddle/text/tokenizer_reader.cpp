@@ -16,8 +16,12 @@ class TokenizerReader {
  public:
   explicit TokenizerReader(const JsonView& root) : root_(root) {}
 
-  // `more`: tokens to add after those of the file. `around`: instead of a post-processor.
-  Tokenizer read(std::vector<AddedToken> more = {}, const std::optional<TokensAround>& around = {}) {
+  struct Changes {
+    std::vector<AddedToken> more;        // tokens to add after those of the file
+    std::optional<TokensAround> around;  // instead of a post-processor
+    bool splits_special = false;         // special tokens in a text are text
+  };
+  Tokenizer read(Changes changes) {
     check_top(root_);
     if (const auto version = root_.find("version"); version && version->as_string() != "1.0")
       version->fail(ErrorCode::kUnsupported, "version 1.0 is supported");
@@ -28,11 +32,13 @@ class TokenizerReader {
     const auto decoder = root_.find("decoder");
     model_tokens_ = int64_t(read.vocabulary.size);
     read_added();
-    for (AddedToken& token : more) {
+    for (AddedToken& token : changes.more) {
       token.id = int32_t(id_for(token.content));
       add(std::move(token));
     }
     normalize_added();
+    if (changes.splits_special)
+      for (AddedToken& token : added_) token.is_text = tokens_[size_t(token.id)].special;
 
     Tokenizer made({.normalizer = normalizer_,
                     .words = std::move(words),
@@ -45,7 +51,7 @@ class TokenizerReader {
     };
     const auto processor = root_.find("post_processor");
     made.template_ = processor ? read_post_processor(*processor, is_token) : std::vector{kTextPiece};
-    if (around) put_around(*around, made.template_);
+    if (changes.around) put_around(*changes.around, made.template_);
     made.tokens_ = std::move(tokens_);
     made.id_of_token_ = std::move(id_of_token_);
     return made;
@@ -187,19 +193,20 @@ std::vector<AddedToken> TokenizerReader::matched(bool normalized) const {
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
   const JsonDocument document(json, name);
   const JsonView root = document.root();
-  return TokenizerReader(root).read();
+  return TokenizerReader(root).read({});
 }
 
 Tokenizer Tokenizer::load(const std::string& path) {
   return with_memory_for("the tokenizer", [&] {
     if (!is_folder(path)) return parse(read_file(path), path);
     TokenizerFiles files(path);
-    std::vector<AddedToken> added = files.added_tokens();
-    const std::optional<TokensAround> around = files.around();
+    TokenizerReader::Changes changes = {.more = files.added_tokens(),
+                                        .around = files.around(),
+                                        .splits_special = files.splits_special_tokens()};
     const Json json = std::move(files).tokenizer();
     const std::string name = path + "/tokenizer.json";
     const JsonView root(json, name);
-    return TokenizerReader(root).read(std::move(added), around);
+    return TokenizerReader(root).read(std::move(changes));
   });
 }
 

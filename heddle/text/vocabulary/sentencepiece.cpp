@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -142,29 +143,152 @@ void read_trainer(Message spec, const std::string& name, SentencePieceModel& mad
   }
 }
 
-// Every way to make a piece of two others, in the order of the pieces, then the shorter left half.
-Json merges_of(const std::map<std::string, int64_t>& ids) {
-  struct Merge {
-    int64_t made;
-    size_t left_size, right_size;
-    int64_t left_id, right_id;
-    std::string left, right;
-    auto order() const { return std::tie(made, left_size, right_size, left_id, right_id); }
-  };
+using Names = std::map<int64_t, std::string>;
+
+// A way to make a piece of two others.
+struct Merge {
+  int64_t made;  // ids
+  int64_t left_id, right_id;
+  std::string left, right;
+};
+
+std::vector<Merge> merges_of(const std::map<std::string, int64_t>& ids) {
   std::vector<Merge> merges;
   for (const auto& [text, id] : ids) {
     for (size_t at = text.empty() ? 0 : first_char(text).size; at < text.size();
          at += first_char(std::string_view(text).substr(at)).size) {
       const auto left = ids.find(text.substr(0, at)), right = ids.find(text.substr(at));
       if (left == ids.end() || right == ids.end()) continue;
-      merges.push_back({id, count_characters(left->first), count_characters(right->first), left->second,
-                        right->second, left->first, right->first});
+      merges.push_back({id, left->second, right->second, left->first, right->first});
     }
   }
-  std::ranges::sort(merges, [](const Merge& a, const Merge& b) { return a.order() < b.order(); });
+  return merges;
+}
+
+Json as_json(const std::vector<Merge>& merges) {
   Json list = Json::array();
   for (const Merge& merge : merges) list.push_back(Json::array({merge.left, merge.right}));
   return list;
+}
+
+// In the order of the pieces, then the shorter left half.
+Json merges_by_id(const std::map<std::string, int64_t>& ids) {
+  std::vector<Merge> merges = merges_of(ids);
+  std::ranges::sort(merges, {}, [](const Merge& merge) {
+    return std::tuple(merge.made, count_characters(merge.left), count_characters(merge.right), merge.left_id,
+                      merge.right_id);
+  });
+  return as_json(merges);
+}
+
+// Texts of the pieces, with their new names. A name that another piece keeps is none.
+std::vector<std::string> texts_of(const SentencePieceModel& model, const Names& names) {
+  std::set<std::string_view> kept;
+  for (size_t id = 0; id < model.pieces.size(); ++id)
+    if (!names.contains(int64_t(id))) kept.insert(model.pieces[id].text);
+  std::vector<std::string> texts;
+  for (size_t id = 0; id < model.pieces.size(); ++id) {
+    const auto name = names.find(int64_t(id));
+    const bool renamed = name != names.end() && !kept.contains(name->second);
+    texts.push_back(renamed ? name->second : model.pieces[id].text);
+  }
+  return texts;
+}
+
+Json replace(const char* kind, std::string_view from, std::string_view to) {
+  return Json::object({{"type", "Replace"}, {"pattern", Json::object({{kind, from}})}, {"content", to}});
+}
+
+Json sequence_of(const char* name, Json stages) {
+  return Json::object({{"type", "Sequence"}, {name, std::move(stages)}});
+}
+
+// A pattern of Oniguruma that matches one of the texts, the longest first.
+std::string any_of(std::vector<std::string> texts) {
+  constexpr std::string_view kOperators = R"(\.+*?()[]{}|^$)";
+  std::ranges::stable_sort(texts, std::ranges::greater(), count_characters);
+  std::string pattern;
+  for (const std::string& text : texts) {
+    if (!pattern.empty()) pattern += '|';
+    for (const char c : text) {
+      if (kOperators.find(c) != std::string_view::npos) pattern += '\\';
+      pattern += c;
+    }
+  }
+  return pattern;
+}
+
+Json normalizers_of(const SentencePieceModel& model, bool legacy) {
+  Json stages = Json::array();
+  if (!model.charsmap.empty())
+    stages.push_back(
+        Json::object({{"type", "Precompiled"}, {"precompiled_charsmap", to_base64(model.charsmap)}}));
+  if (model.removes_spaces) {
+    stages.push_back(replace("Regex", R"(\A +| +\z)", ""));
+    stages.push_back(replace("Regex", " {2,}", " "));
+  }
+  if (model.escapes_spaces) stages.push_back(replace("String", " ", "▁"));
+  // Metaspace puts no prefix before a text that begins with one; SentencePiece does.
+  if (model.dummy_prefix && legacy) stages.push_back(replace("Regex", R"(\A▁)", "▁▁"));
+  return sequence_of("normalizers", std::move(stages));
+}
+
+Json pre_tokenizers_of(const SentencePieceModel& model, std::vector<std::string> whole, bool legacy) {
+  Json stages = Json::array();
+  if (model.dummy_prefix)
+    stages.push_back(Json::object({{"type", "Metaspace"},
+                                   {"replacement", "▁"},
+                                   {"prepend_scheme", legacy ? "always" : "first"},
+                                   {"split", false}}));
+  if (!whole.empty())
+    stages.push_back(Json::object({{"type", "Split"},
+                                   {"pattern", Json::object({{"Regex", any_of(std::move(whole))}})},
+                                   {"behavior", "Isolated"},
+                                   {"invert", false}}));
+  return stages.size() == 0 ? Json() : sequence_of("pretokenizers", std::move(stages));
+}
+
+Json decoders_of(const SentencePieceModel& model) {
+  Json stages = Json::array({replace("String", "▁", " ")});
+  if (model.byte_fallback) stages.push_back(Json::object({{"type", "ByteFallback"}}));
+  if (model.byte_fallback || model.dummy_prefix) stages.push_back(Json::object({{"type", "Fuse"}}));
+  if (model.dummy_prefix)
+    stages.push_back(Json::object({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}));
+  return sequence_of("decoders", std::move(stages));
+}
+
+std::map<std::string, int64_t> ids_of(const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> ids;
+  for (size_t id = 0; id < texts.size(); ++id) ids[texts[id]] = int64_t(id);
+  return ids;
+}
+
+// Only normal pieces merge: the one with the highest score first.
+Json bpe_of(const SentencePieceModel& model, const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> normal;
+  for (size_t id = 0; id < model.pieces.size(); ++id)
+    if (model.pieces[id].type == SentencePieceModel::Type::kNormal) normal[texts[id]] = int64_t(id);
+  std::vector<Merge> merges = merges_of(normal);
+  std::ranges::sort(merges, {}, [&](const Merge& merge) {
+    return std::tuple<float, int64_t, const std::string&, const std::string&>(
+        -model.pieces[size_t(merge.made)].score, merge.made, merge.left, merge.right);
+  });
+  return Json::object({{"type", "BPE"},
+                       {"unk_token", model.unknown},
+                       {"fuse_unk", true},
+                       {"byte_fallback", model.byte_fallback},
+                       {"vocab", Json(ids_of(texts))},
+                       {"merges", as_json(merges)}});
+}
+
+Json unigram_of(const SentencePieceModel& model) {
+  Json vocab = Json::array();
+  for (const SentencePieceModel::Piece& piece : model.pieces)
+    vocab.push_back(Json::array({piece.text, double(piece.score)}));
+  return Json::object({{"type", "Unigram"},
+                       {"byte_fallback", model.byte_fallback},
+                       {"vocab", vocab},
+                       {"unk_id", model.unknown_id}});
 }
 
 }  // namespace
@@ -179,6 +303,9 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes, const std::
       Message spec = model.message();
       while (spec.next()) {
         if (spec.field() == 2) made.charsmap = spec.bytes();
+        if (spec.field() == 3) made.dummy_prefix = spec.number() != 0;
+        if (spec.field() == 4) made.removes_spaces = spec.number() != 0;
+        if (spec.field() == 5) made.escapes_spaces = spec.number() != 0;
       }
     }
     if (int64_t(made.pieces.size()) > kMaxTokenId)
@@ -188,38 +315,25 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes, const std::
   return made;
 }
 
-Json SentencePieceModel::tokenizer(bool as_unigram) const {
-  const Json spaces =
-      Json::object({{"type", "Replace"}, {"pattern", Json::object({{"String", " "}})}, {"content", "▁"}});
-  const Json marks =
-      Json::object({{"type", "Replace"}, {"pattern", Json::object({{"String", "▁"}})}, {"content", " "}});
-  Json normalizers = Json::array(), decoders = Json::array({marks});
-  if (!charsmap.empty())
-    normalizers.push_back(
-        Json::object({{"type", "Precompiled"}, {"precompiled_charsmap", to_base64(charsmap)}}));
-  normalizers.push_back(spaces);
-  if (byte_fallback) {
-    decoders.push_back(Json::object({{"type", "ByteFallback"}}));
-    decoders.push_back(Json::object({{"type", "Fuse"}}));
-  }
-  Json model = Json::object({{"type", as_unigram ? "Unigram" : "BPE"}, {"byte_fallback", byte_fallback}});
-  if (as_unigram) {
-    Json vocab = Json::array();
-    for (const Piece& piece : pieces) vocab.push_back(Json::array({piece.text, double(piece.score)}));
-    model["vocab"] = std::move(vocab);
-    model["unk_id"] = unknown_id;
-  } else {
-    std::map<std::string, int64_t> ids;
-    for (size_t id = 0; id < pieces.size(); ++id) ids[pieces[id].text] = int64_t(id);
-    model["merges"] = merges_of(ids);
-    model["vocab"] = Json(ids);
-    model["unk_token"] = unknown;
-    model["fuse_unk"] = true;
-  }
+Json SentencePieceModel::vocabulary() const {
+  const std::map<std::string, int64_t> ids = ids_of(texts_of(*this, {}));
+  return Json::object(
+      {{"version", "1.0"},
+       {"model", Json::object({{"type", "BPE"}, {"vocab", Json(ids)}, {"merges", merges_by_id(ids)}})}});
+}
+
+Json SentencePieceModel::tokenizer(const Names& names, bool legacy) const {
+  const std::vector<std::string> texts = texts_of(*this, is_unigram ? Names() : names);
+  std::vector<std::string> whole;  // SentencePiece never cuts these, nor merges them
+  for (size_t id = 0; id < pieces.size(); ++id)
+    if (pieces[id].type == Type::kUserDefined) whole.push_back(texts[id]);
+  Json model = is_unigram ? unigram_of(*this) : bpe_of(*this, texts);
+  if (!is_unigram) model["ignore_merges"] = !whole.empty();
   return Json::object({{"version", "1.0"},
-                       {"normalizer", Json::object({{"type", "Sequence"}, {"normalizers", normalizers}})},
-                       {"decoder", Json::object({{"type", "Sequence"}, {"decoders", decoders}})},
-                       {"model", model}});
+                       {"normalizer", normalizers_of(*this, legacy)},
+                       {"pre_tokenizer", pre_tokenizers_of(*this, std::move(whole), legacy)},
+                       {"decoder", decoders_of(*this)},
+                       {"model", std::move(model)}});
 }
 
 }  // namespace heddle

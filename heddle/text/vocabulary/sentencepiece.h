@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,13 +31,19 @@ struct SentencePieceModel {
   bool byte_fallback = false;
   int64_t unknown_id = 0, begin_id = 1, end_id = 2;  // negative: none
   std::string unknown = "<unk>", begin = "<s>", end = "</s>", charsmap;
+  // How text is normalized: a space before it, its spaces made fewer, and written as marks.
+  bool dummy_prefix = true, removes_spaces = true, escapes_spaces = true;
 
   // Throws Error(kIo) with `name` when `bytes` are no such model, kUnsupported when it is of another kind.
   static SentencePieceModel parse(std::string_view bytes, const std::string& name);
 
-  // A tokenizer.json with the stages that transformers makes of such a model. BPE gets each merge that makes a piece
-  // of two others.
-  Json tokenizer(bool as_unigram) const;
+  // A tokenizer.json without stages, for a class that makes its own: BPE with each merge that makes a piece of two
+  // others, whatever the scores are.
+  Json vocabulary() const;
+
+  // A tokenizer.json that encodes as SentencePiece does. `names`: new texts of pieces, by id. `legacy`: the dummy prefix
+  // comes before each text between added tokens, not only before the first.
+  Json tokenizer(const std::map<int64_t, std::string>& names, bool legacy) const;
 };
 
 }  // namespace heddle
