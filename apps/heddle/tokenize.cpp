@@ -1,5 +1,8 @@
 // heddle tokenize: converts text to token ids, and back.
+#include <cstdio>
 #include <memory>
+#include <ranges>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,19 +39,31 @@ class TokenizeRun {
       print(flags_.decode ? decode(parse_ids(input, "stdin"))
                           : fmt::format("{}\n", fmt::join(encode(input), " ")));
     }
+    note_unknown();
   }
 
  private:
   std::vector<int32_t> encode(std::string_view text) const { return tokenizer_.encode(text, !flags_.plain); }
 
-  std::string decode(const std::vector<int64_t>& ids) const {
+  // A model may have more rows than its tokenizer has tokens, and may write their ids.
+  void note_unknown() const {
+    if (unknown_.empty()) return;
+    flush_output();
+    std::fputs(
+        fmt::format("[tokenize] {} {} no token and became no text: {}{}\n", unknown_.size(),
+                    unknown_.size() == 1 ? "id is" : "ids are",
+                    fmt::join(unknown_ | std::views::take(10), ", "), unknown_.size() > 10 ? ", .." : "")
+            .c_str(),
+        stderr);
+  }
+
+  std::string decode(const std::vector<int64_t>& ids) {
     std::vector<int32_t> known;
     known.reserve(ids.size());
     for (int64_t id : ids) {
-      const bool fits = id >= 0 && id <= INT32_MAX;
-      require(fits && tokenizer_.id_to_token(int32_t(id)),
-              "[tokenize] {} is not a token of this model, which has {}", id, tokenizer_.vocab_size());
+      require(id >= 0 && id <= INT32_MAX, "[tokenize] {} is not a token id; they are 0 to 2^31 - 1", id);
       known.push_back(int32_t(id));
+      if (!tokenizer_.id_to_token(int32_t(id))) unknown_.insert(id);
     }
     return tokenizer_.decode(known, flags_.skip_special);
   }
@@ -63,7 +78,7 @@ class TokenizeRun {
     return ids;
   }
 
-  std::string answer(const std::string& line, size_t number) const {
+  std::string answer(const std::string& line, size_t number) {
     const Json value = read(line, number);
     if (flags_.decode) return Json(decode(ids_in(value))).dump_strictly();
     return Json(encode(value.as_string())).dump();
@@ -82,6 +97,7 @@ class TokenizeRun {
 
   const TokenizeFlags& flags_;
   Tokenizer tokenizer_;
+  std::set<int64_t> unknown_;  // ids that were decoded and have no token
 };
 
 }  // namespace
@@ -92,7 +108,7 @@ void add_tokenize(CLI::App& app) {
   command.argument("model", &flags->model,
                    "folder with a tokenizer.json or tokenizer.model, or a tokenizer.json",
                    {.required = true, .names = Names::kPath});
-  command.argument("--decode", &flags->decode, "read ids, write text");
+  command.argument("--decode", &flags->decode, "read ids, write text; ids without a token are no text");
   command.argument("--json-lines", &flags->json_lines,
                    "one text a line: a JSON string in and a JSON array of ids out, or the reverse");
   command.argument("--plain", &flags->plain, "encode without the tokens that the model puts around a text");
