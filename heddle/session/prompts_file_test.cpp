@@ -52,7 +52,7 @@ TEST(PromptsFile, SaysWhereItIsWrong) {
       {"{\"tokens\": [1, -1]}", {"[p.jsonl:2]", "tokens[1] is -1"}},
       {"{\"prompt\": 3}", {"[p.jsonl:2]", "prompt is 3", "a string"}},
       {"{\"prompt\": \"a\", \"temprature\": 1}", {"[p.jsonl:2]", "temprature is 1", "no such setting"}},
-      {"{\"prompt\": \"a\", \"top_p\": 2}", {"[p.jsonl:2]", "top_p is 2", "above 0, to 1"}},
+      {"{\"prompt\": \"a\", \"top_p\": 2}", {"[p.jsonl:2]", "top_p is 2", "0 (the likeliest token) to 1"}},
       {"{\"prompt\": \"a\", \"top_k\": 1.5}", {"[p.jsonl:2]", "top_k is 1.5", "whole number"}},
       {"{\"prompt\": \"a\", \"max_tokens\": 0}", {"[p.jsonl:2]", "max_tokens is 0"}},
       {"{\"prompt\": \"a\", \"stop\": \"\"}", {"[p.jsonl:2]", "stop is \"\""}},

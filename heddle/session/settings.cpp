@@ -153,11 +153,13 @@ u64 random_seed() {
 }
 
 SamplingSettings program_sampling(const SamplingParams& s) {
+  // The ops have no top-p of 0, which keeps one token as a top-k of 1 does.
+  const bool one = s.top_p == 0;
   return {.temperature = s.temperature,
-          .top_p = s.top_p,
+          .top_p = one ? 1 : s.top_p,
           .min_p = s.min_p,
           .repetition_penalty = s.repetition_penalty,
-          .top_k = s.top_k,
+          .top_k = one ? 1 : s.top_k,
           .seed = s.seed};
 }
 

@@ -1,5 +1,6 @@
 #include "heddle/text/generation_config.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -59,6 +60,14 @@ void for_each_of(const GenerationKeys& keys, std::string_view key,
   }
 }
 
+// Transformers leaves a negative one without effect.
+std::optional<int32_t> read_harmless(const GenerationKeys& keys, std::string_view key) {
+  const auto value = keys.find(key);
+  if (!value) return std::nullopt;
+  const int64_t number = value->as_int(INT32_MIN, kMaxCount);
+  return number < 0 ? std::nullopt : std::optional(int32_t(number));
+}
+
 std::optional<int32_t> read_count(const GenerationKeys& keys, std::string_view key) {
   const auto value = keys.find(key);
   if (!value) return std::nullopt;
@@ -69,6 +78,19 @@ std::vector<int32_t> read_ids(const GenerationKeys& keys, std::string_view key) 
   std::vector<int32_t> ids;
   for_each_of(keys, key, [&](const JsonView& id) { ids.push_back(int32_t(id.as_int(0, kMaxCount))); });
   return ids;
+}
+
+// Those that a model may have: no token is below 0, so such an id ends, begins and forbids nothing.
+std::vector<int32_t> read_possible_ids(const GenerationKeys& keys, std::string_view key) {
+  std::vector<int32_t> ids;
+  for_each_of(keys, key, [&](const JsonView& id) {
+    if (const int64_t number = id.as_int(INT32_MIN, kMaxCount); number >= 0) ids.push_back(int32_t(number));
+  });
+  return ids;
+}
+
+std::optional<int32_t> first_of(const std::vector<int32_t>& ids) {
+  return ids.empty() ? std::nullopt : std::optional(ids[0]);
 }
 
 // [start, factor]
@@ -90,28 +112,34 @@ void read_sampling(const GenerationKeys& keys, SamplingParams& sampling) {
   };
   constexpr int32_t kTopK = 50;  // transformers' default
   sampling.repetition_penalty = number("repetition_penalty", 1);
-  sampling.no_repeat_ngram_size = read_count(keys, "no_repeat_ngram_size").value_or(0);
+  sampling.no_repeat_ngram_size = read_harmless(keys, "no_repeat_ngram_size").value_or(0);
   if (const auto words = keys.find("bad_words_ids")) sampling.bad_words_ids = read_token_lists(*words);
   if (const auto bias = keys.find("sequence_bias")) sampling.sequence_bias = read_sequence_bias(*bias);
   sampling.encoder_repetition_penalty = number("encoder_repetition_penalty", 1);
-  sampling.encoder_no_repeat_ngram_size = read_count(keys, "encoder_no_repeat_ngram_size").value_or(0);
-  sampling.min_length = read_count(keys, "min_length").value_or(0);
-  sampling.min_new_tokens = read_count(keys, "min_new_tokens").value_or(0);
+  sampling.encoder_no_repeat_ngram_size = read_harmless(keys, "encoder_no_repeat_ngram_size").value_or(0);
+  sampling.min_length = read_harmless(keys, "min_length").value_or(0);
+  sampling.min_new_tokens = read_harmless(keys, "min_new_tokens").value_or(0);
   sampling.forced_bos_token_id = read_count(keys, "forced_bos_token_id").value_or(-1);
   sampling.forced_eos_token_id = read_ids(keys, "forced_eos_token_id");
-  sampling.suppress_tokens = read_ids(keys, "suppress_tokens");
-  sampling.begin_suppress_tokens = read_ids(keys, "begin_suppress_tokens");
+  sampling.suppress_tokens = read_possible_ids(keys, "suppress_tokens");
+  sampling.begin_suppress_tokens = read_possible_ids(keys, "begin_suppress_tokens");
   if (const auto decay = keys.find("exponential_decay_length_penalty")) read_decay(*decay, sampling);
   const auto do_sample = keys.find("do_sample");
   if (do_sample && do_sample->as_bool()) {
+    // Transformers uses these only within their ranges.
+    const auto below_1 = [&](std::string_view key) { return std::min(number(key, 1), 1.0f); };
+    const auto between_0_and_1 = [&](std::string_view key) {
+      const float value = number(key, 0);
+      return value > 0 && value < 1 ? value : 0;
+    };
     sampling.temperature = number("temperature", 1);
-    sampling.top_k = read_count(keys, "top_k").value_or(kTopK);
-    sampling.top_p = number("top_p", 1);
+    sampling.top_k = keys.find("top_k") ? read_harmless(keys, "top_k").value_or(0) : kTopK;
+    sampling.top_p = below_1("top_p");
     sampling.min_p = number("min_p", 0);
-    sampling.typical_p = number("typical_p", 1);
+    sampling.typical_p = below_1("typical_p");
     sampling.top_h = number("top_h", 0);
-    sampling.epsilon_cutoff = number("epsilon_cutoff", 0);
-    sampling.eta_cutoff = number("eta_cutoff", 0);
+    sampling.epsilon_cutoff = between_0_and_1("epsilon_cutoff");
+    sampling.eta_cutoff = between_0_and_1("eta_cutoff");
   }
 }
 
@@ -128,13 +156,13 @@ GenerationConfig read(std::string_view json, const std::string& name, bool is_mo
   } catch (const Error& error) {
     fail(ErrorCode::kIo, "[{}] {}", name, error.what());
   }
-  config.eos_token_ids = read_ids(keys, "eos_token_id");
+  config.eos_token_ids = read_possible_ids(keys, "eos_token_id");
   for_each_of(keys, "stop_strings",
               [&](const JsonView& text) { config.stop_strings.push_back(text.as_string()); });
-  config.bos_token_id = read_count(keys, "bos_token_id");
-  config.pad_token_id = read_count(keys, "pad_token_id");
-  config.max_new_tokens = read_count(keys, "max_new_tokens");
-  config.max_length = read_count(keys, "max_length");
+  config.bos_token_id = first_of(read_possible_ids(keys, "bos_token_id"));
+  config.pad_token_id = first_of(read_possible_ids(keys, "pad_token_id"));
+  config.max_new_tokens = read_harmless(keys, "max_new_tokens");
+  config.max_length = read_harmless(keys, "max_length");
   config.sources = keys.sources(std::filesystem::path(name).filename());
   return config;
 }

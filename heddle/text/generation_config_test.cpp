@@ -123,18 +123,17 @@ TEST(GenerationConfig, NamesWhatItRefuses) {
                                  R"("bad_words_ids": [[]])",
                                  R"("sequence_bias": [[[1]]])",
                                  R"("sequence_bias": [[[1], "x"]])",
-                                 R"("no_repeat_ngram_size": -1)",
                                  R"("force_words_ids": [[1]])",
                                  R"("suppress_tokens": ["a"])",
                                  R"("max_time": 5)",
                                  R"("penalty_alpha": 0.6)",
                                  R"("use_mtp": true)",
                                  R"("exponential_decay_length_penalty": [1])",
-                                 R"("min_new_tokens": -1)",
                                  R"("eos_token_id": "two")",
-                                 R"("eos_token_id": -1)",
                                  R"("do_sample": 1)",
-                                 R"("do_sample": true, "top_p": 1.5)",
+                                 R"("do_sample": true, "top_p": -0.5)",
+                                 R"("do_sample": true, "min_p": -0.5)",
+                                 R"("forced_eos_token_id": -1)",
                                  R"("repetition_penalty": 0)",
                                  R"("max_length": 1e3)",
                                  R"("stop_strings": [1])",
@@ -146,6 +145,26 @@ TEST(GenerationConfig, NamesWhatItRefuses) {
   EXPECT_NE(refusal_of("{\"a\": 1"), "no error");
   EXPECT_NE(refusal_of("[]"), "no error");
   EXPECT_EQ(refusal_of(R"({"suppress_tokens": [], "token_healing": false})"), "no error");
+}
+
+// transformers 5.23 generates with each of these as without it.
+TEST(GenerationConfig, TakesWhatHasNoEffect) {
+  for (const std::string line :
+       {R"("pad_token_id": -1)", R"("eos_token_id": -1)", R"("eos_token_id": [-1])",
+        R"("suppress_tokens": [-1])", R"("begin_suppress_tokens": [-1])", R"("no_repeat_ngram_size": -1)",
+        R"("encoder_no_repeat_ngram_size": -1)", R"("min_length": -1)", R"("min_new_tokens": -1)",
+        R"("top_p": 1.5)", R"("typical_p": 2)", R"("epsilon_cutoff": -1)", R"("epsilon_cutoff": 1)",
+        R"("eta_cutoff": 3)", R"("max_length": -1)", R"("top_k": -1)"}) {
+    const GenerationConfig config = parse(R"({"do_sample": true, )" + line + "}");
+    const SamplingParams& sampling = config.sampling;
+    EXPECT_EQ(sampling.needs_host(), "") << line;
+    EXPECT_EQ(sampling.top_p, 1) << line;
+    EXPECT_EQ(sampling.top_k, line.starts_with("\"top_k") ? 0 : 50) << line;
+    EXPECT_TRUE(config.eos_token_ids.empty()) << line;
+    EXPECT_FALSE(config.pad_token_id || config.max_length) << line;
+  }
+  EXPECT_EQ(parse(R"({"bos_token_id": [3, 4]})").bos_token_id, 3);
+  EXPECT_EQ(parse(R"({"do_sample": true, "top_p": 0})").sampling.top_p, 0) << "one token stays";
 }
 
 TEST(SamplingParams, ValidateNamesFieldValueAndRange) {

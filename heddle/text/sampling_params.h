@@ -86,7 +86,8 @@ struct SamplingParams {
     v("temperature", self.temperature, {"logits are divided by it; 0 takes the most likely token, 0 to 100"});
     v("top_k", self.top_k, {"choose among this many most likely tokens; 0 for all"});
     v("top_p", self.top_p,
-      {"choose among the most likely tokens that make up this probability, above 0 to 1; tokens exactly as "
+      {"choose among the most likely tokens that make up this probability, 0 (the likeliest) to 1; tokens "
+       "exactly as "
        "likely as the last of them stay too where the program chooses, and as many as fit where the host "
        "does"});
     v("min_p", self.min_p,
@@ -133,7 +134,7 @@ struct SamplingParams {
     constexpr float kMost = 100;
     check("temperature", temperature, temperature >= 0 && temperature <= kMost, "0 to 100");
     check("top_k", top_k, top_k >= 0, "0 (all) or a number of tokens");
-    check("top_p", top_p, top_p > 0 && top_p <= 1, "above 0, to 1");
+    check("top_p", top_p, top_p >= 0 && top_p <= 1, "0 (the likeliest token) to 1");
     check("min_p", min_p, min_p >= 0 && min_p < 1, "0 to below 1");
     check("typical_p", typical_p, typical_p > 0 && typical_p <= 1, "above 0, to 1");
     check("repetition_penalty", repetition_penalty, repetition_penalty > 0 && repetition_penalty <= kMost,
