@@ -11,6 +11,7 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "apps/heddle/support/rate.h"
+#include "apps/heddle/support/thoughts.h"
 #include "heddle/base/error.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/session/conversation.h"
@@ -39,7 +40,14 @@ class Chat {
   Chat(Conversation& conversation, const SamplingParams& sampling, std::vector<std::string> read)
       : conversation_(conversation), slow_choice_(slow_choice(sampling)), read_(std::move(read)) {}
 
-  void run() {
+  // Returns false if no message was answered, because each one was refused.
+  bool run() {
+    talk();
+    return turns_ > 0 || refused_ == 0;
+  }
+
+ private:
+  void talk() {
     std::string line;
     for (bool asked = false;;) {
       const ChatInput::Kind kind = input_.read(line);
@@ -61,7 +69,6 @@ class Chat {
     }
   }
 
- private:
   static void note(const std::string& text) {
     flush_output();
     std::fprintf(stderr, "%s\n", text.c_str());
@@ -93,12 +100,18 @@ class Chat {
 
   void say(const std::string& message) {
     require_utf8(message, "message");
-    const auto show = [](const std::string& text) {
+    thoughts_ = {};
+    const auto show = [this](const std::string& text) {
+      thoughts_.end();
       print(text);
       flush_output();
     };
-    stats_ = conversation_.say(message, show, interrupted);
+    ++refused_;
+    stats_ = conversation_.say(message, show, interrupted,
+                               [this](const std::string& text) { thoughts_.show(text); });
+    --refused_;
     ++turns_;
+    thoughts_.end();
     print("\n");
     if (interrupted()) forget_interrupt();
     if (stats_.dropped > 0)
@@ -119,8 +132,10 @@ class Chat {
 
   void history() const {
     if (!conversation_.system().empty()) print(fmt::format("system: {}\n", conversation_.system()));
-    for (const ChatMessage& message : conversation_.messages())
+    for (const ChatMessage& message : conversation_.messages()) {
+      if (!message.reasoning.empty()) print(fmt::format("{} thought: {}\n", message.role, message.reasoning));
       print(fmt::format("{}: {}\n", message.role, message.content));
+    }
   }
 
   std::string stats_text() const {
@@ -152,8 +167,9 @@ class Chat {
   ChatInput input_;
   std::string slow_choice_;
   std::vector<std::string> read_;
+  Thoughts thoughts_;
   TurnStats stats_;
-  size_t turns_ = 0;
+  size_t turns_ = 0, refused_ = 0;  // messages that were answered, and that were not
 };
 
 void run(const ChatFlags& flags, const Command& command) {
@@ -170,8 +186,10 @@ void run(const ChatFlags& flags, const Command& command) {
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
   be_patient();
-  Chat(conversation, settings.sampling, {flags.engine.model, flags.form, flags.engine.program}).run();
+  const bool answered =
+      Chat(conversation, settings.sampling, {flags.engine.model, flags.form, flags.engine.program}).run();
   if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure
+  if (!answered) fail(ErrorCode::kIo, "[chat] no message was answered; the notes above say why");
 }
 
 }  // namespace
@@ -190,7 +208,8 @@ void add_chat(CLI::App& app) {
   command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
                    {.group = "The conversation", .names = Names::kFile});
   command.footer(
-      "Answers go to stdout, everything else to stderr. If stdin is not a terminal, each line is a message.\n"
+      "Answers go to stdout, everything else to stderr, also what a model thinks before it answers. If stdin "
+      "is not a terminal, each line is a message.\n"
       "The conversation stays in the KV cache, so a turn reads only the new text. Commands:\n" +
       std::string(kHelp) +
       "Example: heddle chat ~/Llama-3.2-1B-Instruct --temperature 0.7 --context-full slide");

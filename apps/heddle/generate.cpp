@@ -12,6 +12,7 @@
 #include "apps/heddle/support/output.h"
 #include "apps/heddle/support/progress.h"
 #include "apps/heddle/support/rate.h"
+#include "apps/heddle/support/thoughts.h"
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/other_formats.h"
@@ -29,25 +30,25 @@ struct GenerateFlags : AnswerFlags {
 };
 
 // The prompt as a message of the user, with everything that the template adds around it.
-std::string turn_of(const GenerateFlags& flags) {
+AskedPrompt turn_of(const GenerateFlags& flags, const Tokenizer& tokenizer) {
   std::vector<ChatMessage> messages;
   require_utf8(flags.system, "--system");
   if (!flags.system.empty()) messages.push_back({"system", flags.system});
   messages.push_back({"user", flags.prompt});
-  return flags.chat_template().render(messages);
+  const ChatTemplate chat = flags.chat_template();
+  return asked_turn(chat, chat.render(messages), tokenizer);
 }
 
-// Returns the prompt's tokens and sets flags.prompt to its text. From stdin it takes everything except the
-// last line end, because the answer continues where the prompt stops.
-std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer) {
+// Sets flags.prompt to its text. From stdin it takes everything except a byte-order mark and the last line end, because
+// the answer continues where the prompt stops.
+AskedPrompt read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer) {
   const bool from_stdin = flags.prompt == "-";
-  if (from_stdin) flags.prompt = read_stdin();
-  if (from_stdin && flags.prompt.ends_with('\n')) flags.prompt.pop_back();
+  if (from_stdin) flags.prompt = without_mark_and_end(read_stdin());
   require_utf8(flags.prompt, "prompt");
-  std::vector<i32> prompt =
-      flags.chat ? tokenizer.encode(turn_of(flags), false) : tokenizer.encode(flags.prompt, true);
-  require(!prompt.empty(), "[generate] the prompt has no tokens; give it some text with --prompt");
-  return prompt;
+  AskedPrompt asked =
+      flags.chat ? turn_of(flags, tokenizer) : AskedPrompt{.tokens = tokenizer.encode(flags.prompt, true)};
+  require(!asked.tokens.empty(), "[generate] the prompt has no tokens; give it some text with --prompt");
+  return asked;
 }
 
 void require_fit(const std::vector<i32>& prompt, i32 context) {
@@ -94,20 +95,26 @@ void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Answ
 
 // Answers that differ in their seeds: --seed and the numbers after it.
 std::vector<std::shared_ptr<Answer>> answers_of(const GenerateFlags& flags, AnswerSettings settings,
-                                                const std::vector<i32>& prompt, const Tokenizer& tokenizer) {
+                                                const AskedPrompt& asked, const Tokenizer& tokenizer) {
   std::vector<std::shared_ptr<Answer>> answers;
   for (i32 i = 0; i < flags.n; ++i, ++settings.sampling.seed)
-    answers.push_back(std::make_shared<Answer>(settings, prompt, tokenizer));
-  if (flags.n == 1 && !flags.json)
-    answers[0]->on_text = [](const std::string& text) {
+    answers.push_back(std::make_shared<Answer>(settings, asked.tokens, tokenizer, asked.form));
+  if (flags.n == 1 && !flags.json) {
+    const auto thoughts = std::make_shared<Thoughts>();
+    answers[0]->on_reasoning = [thoughts](const std::string& text) { thoughts->show(text); };
+    answers[0]->on_text = [thoughts](const std::string& text) {
+      thoughts->end();
       print(text);
       flush_output();
     };
+    answers[0]->on_end = [thoughts] { thoughts->end(); };
+  }
   return answers;
 }
 
 void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
-  const std::vector<i32> prompt = read_prompt_of(flags, tokenizer);
+  const AskedPrompt asked = read_prompt_of(flags, tokenizer);
+  const std::vector<i32>& prompt = asked.tokens;
   EngineOptions options = flags.engine.options();
   options.max_sequences = std::min(flags.n, flags.sequences);
   require_fit(prompt, context_of(flags.engine, options));
@@ -120,7 +127,7 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
     print(flags.prompt);
     flush_output();
   }
-  const auto answers = answers_of(flags, settings, prompt, tokenizer);
+  const auto answers = answers_of(flags, settings, asked, tokenizer);
   ProgressLine progress;
   const auto times_of_run = [&] {
     try {

@@ -29,13 +29,27 @@ TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t coun
 
 }  // namespace
 
-Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer)
+AskedPrompt asked_turn(const ChatTemplate& chat, std::string text, const Tokenizer& tokenizer) {
+  AskedPrompt made{.tokens = tokenizer.encode(text, false)};
+  made.form = {.after_prompt = false,
+               .reasoning = find_reasoning_form(chat.text(), tokenizer),
+               .prompt = std::move(text)};
+  return made;
+}
+
+Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer,
+               const AnswerText& text)
     : settings_(std::move(settings)),
       on_host_(!settings_.sampling.needs_host().empty()),
       prompt_(std::move(prompt)),
       decoder_(tokenizer, true),
-      stops_(settings_.stop) {
+      stops_(settings_.stop),
+      reader_(text.reasoning, text.prompt) {
   settings_.validate();
+  if (text.after_prompt) decoder_.begin_after(prompt_);
+  if (text.reasoning)
+    for (const std::string_view mark : text.reasoning->marks())
+      if (const auto id = tokenizer.token_to_id(mark)) decoder_.show(*id);
   // As in transformers, the end of the text is not a bad word.
   std::erase_if(settings_.sampling.bad_words_ids, [&](const std::vector<i32>& word) {
     return word.size() == 1 &&
@@ -61,7 +75,7 @@ bool Answer::take(i32 token) {
   if (std::ranges::find(settings_.eos_token_id, token) != settings_.eos_token_id.end())
     return end_with("eos");
   tokens_.push_back(token);
-  emit(stops_.push(decoder_.push(token)));
+  emit(reader_.push(stops_.push(decoder_.push(token))));
   if (stops_.stopped()) return end_with("stop");
   return i32(tokens_.size()) < settings_.max_tokens || end_with("length");
 }
@@ -70,7 +84,9 @@ void Answer::end(bool full) {
   ended_ = true;
   if (full) reason_ = "context";
   logprobs_.resize(std::min(logprobs_.size(), tokens_.size()));  // the token that ended the text has none
-  if (!stops_.stopped()) emit(stops_.push(decoder_.flush()) + stops_.flush());
+  if (!stops_.stopped()) emit(reader_.push(stops_.push(decoder_.flush()) + stops_.flush()));
+  emit(reader_.flush());
+  reasoning_.resize(reasoning_.find_last_not_of(" \t\r\n") + 1);
   if (on_end) on_end();
 }
 
@@ -79,9 +95,12 @@ bool Answer::end_with(const char* reason) {
   return false;
 }
 
-void Answer::emit(const std::string& text) {
-  text_ += text;
-  if (on_text && !text.empty()) on_text(text);
+void Answer::emit(const std::vector<ReasoningReader::Part>& parts) {
+  for (const auto& part : parts) {
+    (part.is_reasoning ? reasoning_ : text_) += part.text;
+    const TextCallback& call = part.is_reasoning ? on_reasoning : on_text;
+    if (call) call(part.text);
+  }
 }
 
 AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>> answers,

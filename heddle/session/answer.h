@@ -10,6 +10,8 @@
 
 #include "heddle/engine/batcher.h"
 #include "heddle/session/settings.h"
+#include "heddle/text/chat_template.h"
+#include "heddle/text/reasoning.h"
 #include "heddle/text/stop.h"
 #include "heddle/text/stream_decoder.h"
 
@@ -26,6 +28,23 @@ inline bool never_stop() {
 // string.
 using TextCallback = std::function<void(const std::string&)>;
 
+// How tokens become the text of an answer.
+struct AnswerText {
+  // Its text goes on with the prompt's: a space between the two is a part of it. Otherwise it is a text of its own.
+  bool after_prompt = true;
+  const ReasoningForm* reasoning = nullptr;  // how the model marks its reasoning, if it is told apart
+  std::string prompt = {};                   // the prompt's text, which the reasoning may begin in
+};
+
+// A prompt as the model reads it, and how its answer becomes text.
+struct AskedPrompt {
+  std::vector<i32> tokens;
+  AnswerText form = {};
+};
+
+// A turn of a conversation, of which `chat` made `text`.
+AskedPrompt asked_turn(const ChatTemplate& chat, std::string text, const Tokenizer& tokenizer);
+
 // Log probabilities by the model's own logits, before any sampling setting.
 struct TokenLogprobs {
   float chosen = 0;
@@ -38,7 +57,8 @@ class Answer : public BatchJob {
  public:
   // `prompt` is not empty. `tokenizer` must outlive the answer. Throws Error(kInvalidArgument) when a setting
   // is out of its range. The caller must refuse tokens that the model does not know (require_known_tokens).
-  Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer);
+  Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer,
+         const AnswerText& text = {});
 
   std::span<const i32> prompt() const override { return prompt_; }
   SamplingSettings sampling() const override { return program_sampling(settings_.sampling); }
@@ -51,11 +71,14 @@ class Answer : public BatchJob {
   std::string name() const override { return prompt_name; }
 
   std::string prompt_name;  // for errors, if there are other prompts
-  TextCallback on_text;
+  TextCallback on_text, on_reasoning;
   std::function<void()> on_end;  // called once, when the text is complete
 
-  const std::vector<i32>& tokens() const { return tokens_; }                // without the token that ended it
-  const std::string& text() const { return text_; }                         // all text that on_text received
+  const std::vector<i32>& tokens() const { return tokens_; }  // without the token that ended it
+  const std::string& text() const { return text_; }           // all text that on_text received
+  const std::string& reasoning() const {
+    return reasoning_;
+  }  // without white space at its end, once it has ended
   const std::vector<TokenLogprobs>& logprobs() const { return logprobs_; }  // for each of tokens()
   // "eos", "stop", "length" or "context" (it is full). "interrupted" before the end, or if the answer was
   // stopped.
@@ -64,7 +87,7 @@ class Answer : public BatchJob {
 
  private:
   bool end_with(const char* reason);
-  void emit(const std::string& text);
+  void emit(const std::vector<ReasoningReader::Part>& parts);
 
   AnswerSettings settings_;
   bool on_host_;  // the host chooses the tokens
@@ -73,7 +96,8 @@ class Answer : public BatchJob {
   std::vector<TokenLogprobs> logprobs_;
   StreamDecoder decoder_;
   StopStrings stops_;
-  std::string text_, reason_ = "interrupted";
+  ReasoningReader reader_;
+  std::string text_, reasoning_, reason_ = "interrupted";
   bool ended_ = false;
 };
 

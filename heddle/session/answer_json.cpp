@@ -8,6 +8,7 @@ Json json_of(const Answer& answer) {
                             {"finish_reason", answer.reason()},
                             {"prompt_tokens", std::vector(prompt.begin(), prompt.end())},
                             {"tokens", answer.tokens()}});
+  if (!answer.reasoning().empty()) made["reasoning_content"] = answer.reasoning();
   for (const TokenLogprobs& token : answer.logprobs()) {
     Json one = Json::object({{"logprob", token.chosen}});
     for (const auto& [id, logprob] : token.likeliest) one["top"].push_back(Json::array({id, logprob}));

@@ -18,28 +18,33 @@ Conversation::Conversation(Engine& engine, const Tokenizer& tokenizer, const Cha
       form_(form),
       settings_(std::move(settings)),
       slide_(slide),
+      reasoning_(find_reasoning_form(form.text(), tokenizer)),
       sequence_(engine, engine.open(program_sampling(settings_.sampling))) {
   settings_.validate();
 }
 
-std::vector<i32> Conversation::tokens_of(std::span<const ChatMessage> messages) const {
+std::string Conversation::text_of(std::span<const ChatMessage> messages) const {
   std::vector<ChatMessage> all;
   if (!system_.empty()) all.push_back({"system", system_});
   all.insert(all.end(), messages.begin(), messages.end());
-  return tokenizer_.encode(form_.render(all), false);
+  return form_.render(all);
 }
 
-// Returns the tokens of the conversation. If the context slides, it drops the oldest turns until the rest
+// Returns the tokens of the conversation, and its text. If the context slides, it drops the oldest turns until the rest
 // leaves room for an answer, at most a quarter of the context.
-std::vector<i32> Conversation::fit(TurnStats& stats) {
+std::vector<i32> Conversation::fit(TurnStats& stats, std::string& text) {
   const i32 context = engine_.max_context();
   const i32 room = std::min(settings_.max_tokens, context / 4);
   std::span<const ChatMessage> kept = messages_;
-  std::vector<i32> tokens = tokens_of(kept);
+  const auto read = [&] {
+    text = text_of(kept);
+    return tokenizer_.encode(text, false);
+  };
+  std::vector<i32> tokens = read();
   while (slide_ && i32(tokens.size()) + room > context && kept.size() > 2) {
     kept = kept.subspan(2);
     stats.dropped += 2;
-    tokens = tokens_of(kept);
+    tokens = read();
   }
   require(!tokens.empty(),
           "[conversation] the template made no text of this; say something else or give another template");
@@ -97,11 +102,11 @@ i32 Conversation::read(std::span<const i32> tokens, TurnStats& stats, Answer& an
   return token;
 }
 
-TurnStats Conversation::say(const std::string& message, const TextCallback& on_text,
-                            const StopCallback& stop) {
+TurnStats Conversation::say(const std::string& message, const TextCallback& on_text, const StopCallback& stop,
+                            const TextCallback& on_reasoning) {
   messages_.push_back({"user", message});
   try {
-    return take_turn(on_text, stop);
+    return take_turn(on_text, stop, on_reasoning);
   } catch (...) {
     messages_.pop_back();
     throw;
@@ -109,12 +114,15 @@ TurnStats Conversation::say(const std::string& message, const TextCallback& on_t
 }
 
 // Answers the last message.
-TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallback& stop) {
+TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallback& stop,
+                                  const TextCallback& on_reasoning) {
   TurnStats stats{.context = engine_.max_context()};
-  const std::vector<i32> tokens = fit(stats);
+  AnswerText form{.after_prompt = false, .reasoning = reasoning_};
+  const std::vector<i32> tokens = fit(stats, form.prompt);
   stats.prompt = tokens.size();
-  Answer answer(settings_, tokens, tokenizer_);
+  Answer answer(settings_, tokens, tokenizer_, form);
   answer.on_text = on_text;
+  answer.on_reasoning = on_reasoning;
   Stopwatch watch;
   i32 token = -1;
   bool full = false;
@@ -141,15 +149,17 @@ TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallbac
   if (token < 0)
     messages_.pop_back();  // stopped before the answer began
   else
-    messages_.push_back({"assistant", answer.text()});
+    messages_.push_back({"assistant", answer.text(), answer.reasoning()});
   return stats;
 }
 
 void Conversation::save(const std::string& path) const {
   Json messages = Json::array();
   if (!system_.empty()) messages.push_back(Json::object({{"role", "system"}, {"content", system_}}));
-  for (const ChatMessage& message : messages_)
-    messages.push_back(Json::object({{"role", message.role}, {"content", message.content}}));
+  for (const ChatMessage& message : messages_) {
+    Json& made = messages.push_back(Json::object({{"role", message.role}, {"content", message.content}}));
+    if (!message.reasoning.empty()) made["reasoning_content"] = message.reasoning;
+  }
   write_file(path, Json::object({{"messages", messages}}).dump(2) + "\n");
 }
 
@@ -160,11 +170,12 @@ void Conversation::load(const std::string& path) {
   std::vector<ChatMessage> messages;
   list.for_each_item([&](const JsonView& message) {
     const JsonView role = message.at("role"), content = message.at("content");
+    const auto reasoning = message.find("reasoning_content");
     const char* next = messages.size() % 2 == 0 ? "user" : "assistant";
     if (role.as_string() == "system" && messages.empty())
       system = content.as_string();
     else if (role.as_string() == next)
-      messages.push_back({next, content.as_string()});
+      messages.push_back({next, content.as_string(), reasoning ? reasoning->as_string() : std::string()});
     else
       role.fail(ErrorCode::kIo, fmt::format("{} is expected here", next));
   });

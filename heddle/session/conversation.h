@@ -28,12 +28,13 @@ class Conversation {
   Conversation(Engine& engine, const Tokenizer& tokenizer, const ChatTemplate& form, AnswerSettings settings,
                bool slide);
 
-  // Adds the message, in UTF-8, and the answer, whose text goes to `on_text`. If `stop` ends the turn, the
+  // Adds the message, in UTF-8, and the answer, whose text goes to `on_text`, and its reasoning to `on_reasoning`
+  // (text/reasoning.h). Both are kept, and the template says what of them the model reads again. If `stop` ends the turn, the
   // answer is the text so far; before its first token the message is dropped too. Throws Error, and adds
   // nothing, when the template refuses the message, when the context cannot hold it, or when the engine or
   // `on_text` throws.
   TurnStats say(const std::string& message, const TextCallback& on_text = {},
-                const StopCallback& stop = never_stop);
+                const StopCallback& stop = never_stop, const TextCallback& on_reasoning = {});
 
   void reset() { messages_.clear(); }  // the system text stays
   // The instruction that the model gets first, from the next turn on; empty: none.
@@ -41,15 +42,16 @@ class Conversation {
   const std::string& system() const { return system_; }
   const std::vector<ChatMessage>& messages() const { return messages_; }
 
-  // A conversation as a JSON file: {"messages": [{"role", "content"}, ..]}, with the system text first if
-  // there is one. Both throw Error(kIo); a failed load() changes nothing.
+  // A conversation as a JSON file: {"messages": [{"role", "content", "reasoning_content" if there is some}, ..]}, with
+  // the system text first if there is one. Both throw Error(kIo); a failed load() changes nothing.
   void save(const std::string& path) const;
   void load(const std::string& path);
 
  private:
-  std::vector<i32> tokens_of(std::span<const ChatMessage> messages) const;
-  std::vector<i32> fit(TurnStats& stats);
-  TurnStats take_turn(const TextCallback& on_text, const StopCallback& stop);
+  std::string text_of(std::span<const ChatMessage> messages) const;
+  std::vector<i32> fit(TurnStats& stats, std::string& text);
+  TurnStats take_turn(const TextCallback& on_text, const StopCallback& stop,
+                      const TextCallback& on_reasoning);
   i32 read(std::span<const i32> tokens, TurnStats& stats, Answer& answer, const StopCallback& stop);
   i32 step(std::span<const i32> tokens, bool wanted, Answer& answer);
   bool go_on(i32& token, Answer& answer, const StopCallback& stop);
@@ -59,6 +61,7 @@ class Conversation {
   const ChatTemplate& form_;
   AnswerSettings settings_;
   bool slide_;
+  const ReasoningForm* reasoning_;
   std::string system_;
   std::vector<ChatMessage> messages_;  // user and assistant alternate
   OpenSequence sequence_;

@@ -4,6 +4,7 @@
 
 #include "heddle/base/json_view.h"
 #include "heddle/text/token_lists.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
@@ -48,6 +49,7 @@ std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& 
                                       const AnswerSettings& defaults) {
   std::vector<PromptLine> lines;
   std::map<std::string, size_t> line_of_id;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

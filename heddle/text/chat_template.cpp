@@ -86,12 +86,17 @@ ChatTemplate ChatTemplate::load(const std::string& folder, const std::string& fi
     const auto text = json.find("chat_template");
     const std::string where = config.string() + ": chat_template";
     if (text && made.entries_.empty()) {
+      const auto add = [&](const std::string& name, const JsonView& content) {
+        made.add(name, where + " '" + name + "'", content.as_string());
+      };
       if (text->is_string()) {
         made.add("default", where, text->as_string());
+      } else if (text->is_object()) {
+        text->for_each_member(add);
       } else {
         text->for_each_item([&](const JsonView& item) {
           const JsonView name = item.at("name"), content = item.at("template");
-          made.add(name.as_string(), where + " '" + name.as_string() + "'", content.as_string());
+          add(name.as_string(), content);
         });
       }
     }
@@ -105,8 +110,9 @@ ChatTemplate ChatTemplate::load(const std::string& folder, const std::string& fi
 
 void ChatTemplate::add(const std::string& name, const std::string& file, std::string_view text) {
   if (!is_valid_utf8(text)) fail(ErrorCode::kIo, "[{}] byte {} is not UTF-8", file, find_invalid_utf8(text));
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name; });
   try {
-    entries_.push_back({name, file, jinja::parse(text)});
+    entries_.push_back({name, file, std::string(text), jinja::parse(text)});
   } catch (const Error& error) {
     fail(error.code(), "[{}] {}", file, error.what());
   }
@@ -124,11 +130,17 @@ const ChatTemplate::Entry& ChatTemplate::choose(bool with_tools) const {
   return *found;
 }
 
+std::string_view ChatTemplate::text() const {
+  const auto found = std::ranges::find(entries_, "default", &Entry::name);
+  return found == entries_.end() ? std::string_view() : found->text;
+}
+
 std::string ChatTemplate::render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
   Json all = Json::array();
   for (const ChatMessage& message : messages) {
-    all.push_back(
+    Json& made = all.push_back(
         Json::object({{"role", to_valid_utf8(message.role)}, {"content", to_valid_utf8(message.content)}}));
+    if (!message.reasoning.empty()) made["reasoning_content"] = to_valid_utf8(message.reasoning);
   }
   return render_json(all, options);
 }

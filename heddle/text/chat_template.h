@@ -18,6 +18,7 @@ namespace heddle {
 
 struct ChatMessage {
   std::string role, content;
+  std::string reasoning = {};  // what led the model to it; templates read it as reasoning_content or thinking
 };
 
 struct ChatOptions {
@@ -50,6 +51,9 @@ class ChatTemplate {
     return parse(text, name, special_tokens_);
   }
 
+  // The text of the template that is used without tools; empty if there is none.
+  std::string_view text() const;
+
   std::string render(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
   // `messages`: an array of objects, as in transformers. If a model has several templates and `extra` has
   // tools, the one called tool_use is preferred. Throws Error(kInvalidArgument) when the template refuses the
@@ -58,7 +62,7 @@ class ChatTemplate {
 
  private:
   struct Entry {
-    std::string name, file;
+    std::string name, file, text;
     jinja::Body body;
   };
   void add(const std::string& name, const std::string& file, std::string_view text);

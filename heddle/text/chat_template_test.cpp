@@ -232,6 +232,23 @@ TEST_F(Folder, HasSeveralTemplates) {
   EXPECT_EQ(render(Json::object({{"tools", nullptr}})), "plain");
   write("tokenizer_config.json", R"({"chat_template": [{"name": "other", "template": "x"}]})");
   EXPECT_THROW(render(), Error);
+  write("tokenizer_config.json", R"({"chat_template": {"default": "plain", "tool_use": "tools"}})");
+  EXPECT_EQ(render(), "plain");
+  EXPECT_EQ(render(Json::object({{"tools", Json::array()}})), "tools");
+  write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "first"},
+                                                       {"name": "default", "template": "last"}]})");
+  EXPECT_EQ(render(), "last");
+}
+
+TEST(ChatTemplate, GivesReasoningItsNames) {
+  const ChatTemplate chat = ChatTemplate::parse(
+      "{% for m in messages %}{{ m.role }} {{ m.thinking is defined }} {{ m.reasoning_content }};{% endfor "
+      "%}",
+      "t");
+  const ChatMessage said[] = {{"user", "hi"}, {"assistant", "Hello", "hm"}};
+  EXPECT_EQ(chat.render(said), "user False ;assistant True hm;");
+  EXPECT_EQ(chat.text().substr(0, 6), "{% for");
+  EXPECT_EQ(ChatTemplate().text(), "");
 }
 
 TEST_F(Folder, MayHaveNone) {

@@ -80,7 +80,7 @@ std::vector<int32_t> read_ids(const GenerationKeys& keys, std::string_view key) 
   return ids;
 }
 
-// Those that a model may have: no token is below 0, so such an id ends, begins and forbids nothing.
+// The ids that a model may have: no token is below 0, so such an id ends, begins and forbids nothing.
 std::vector<int32_t> read_possible_ids(const GenerationKeys& keys, std::string_view key) {
   std::vector<int32_t> ids;
   for_each_of(keys, key, [&](const JsonView& id) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <span>
 #include <string>
 
 #include "heddle/text/tokenizer.h"
@@ -16,6 +18,12 @@ class StreamDecoder {
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
       : tokenizer_(tokenizer), skip_special_(skip_special) {}
 
+  // Takes the tokens before the text, whose own text was seen. The text of all tokens is theirs and then the pieces:
+  // a space that a decoder takes from the beginning of a text is not at the beginning here.
+  void begin_after(std::span<const int32_t> ids);
+  // Gives the text of a special token too, though others are skipped.
+  void show(int32_t id) { shown_.insert(id); }
+
   // The text that `id` completes; empty while a character lacks bytes.
   std::string push(int32_t id);
 
@@ -24,9 +32,13 @@ class StreamDecoder {
   std::string flush();
 
  private:
+  std::string unseen(std::string text);
+
   const Tokenizer& tokenizer_;
   bool skip_special_;
+  std::set<int32_t> shown_;
   Decoder::State state_;
+  std::string seen_;  // text of the tokens before that comes again, because the state holds it
 };
 
 }  // namespace heddle

@@ -1,7 +1,9 @@
 #include "heddle/text/stream_decoder.h"
 
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -74,6 +76,53 @@ TEST_P(EveryKind, TogetherIsWhatDecodeGives) {
     }
     EXPECT_EQ(text + stream.flush(), tokenizer.decode(ids, skip_special));
   }
+}
+
+// The text of all tokens after that of the first ones: a space before the first word of an answer is a part of it.
+TEST_P(EveryKind, GoesOnAfterAPrompt) {
+  const Tokenizer tokenizer = golden(GetParam());
+  std::mt19937 random(3);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<int32_t> ids(12);
+    for (int32_t& id : ids) id = int32_t(random() % (random() % 3 ? 256 : 930));
+    const size_t size = random() % ids.size();
+    StreamDecoder stream(tokenizer, true);
+    stream.begin_after(std::span(ids).first(size));
+    std::string text;
+    for (size_t i = size; i < ids.size(); ++i) text += stream.push(ids[i]);
+    text += stream.flush();
+    const std::string before = tokenizer.decode(std::span(ids).first(size), true),
+                      all = tokenizer.decode(ids, true);
+    std::string_view rest = all, seen = before;
+    while (!rest.empty() && seen.starts_with(rest.substr(0, first_char(rest).size))) {
+      seen.remove_prefix(first_char(rest).size);
+      rest.remove_prefix(first_char(rest).size);
+    }
+    EXPECT_EQ(text, rest) << round;
+    std::string other = stream.push(ids[0]);
+    other += stream.flush();
+    EXPECT_EQ(other, tokenizer.decode(std::span(ids).first(1), true)) << "it is ready for another text";
+  }
+}
+
+TEST(StreamDecoder, KeepsTheSpaceAfterAPrompt) {
+  const Tokenizer tokenizer = golden("llama2");
+  const auto prompt = tokenizer.encode("ab", true), answer = tokenizer.encode("loom", false);
+  StreamDecoder own(tokenizer, true), after(tokenizer, true);
+  after.begin_after(prompt);
+  std::string alone, together;
+  for (const int32_t id : answer) alone += own.push(id), together += after.push(id);
+  EXPECT_EQ(alone, "loom");
+  EXPECT_EQ(together, " loom");
+}
+
+TEST(StreamDecoder, ShowsSpecialTokensThatItIsAskedFor) {
+  const Tokenizer tokenizer = golden("llama2");
+  const int32_t end = *tokenizer.token_to_id("</s>");
+  StreamDecoder stream(tokenizer, true);
+  EXPECT_EQ(stream.push(end), "");
+  stream.show(end);
+  EXPECT_EQ(stream.push(end), "</s>");
 }
 
 INSTANTIATE_TEST_SUITE_P(Tokenizers, EveryKind,

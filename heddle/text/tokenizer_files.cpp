@@ -316,7 +316,7 @@ std::vector<AddedToken> TokenizerFiles::added_tokens() {
            });
   };
   std::vector<std::string> special;
-  // Of equal tokens that no file lists, the last one's flags count.
+  // Among equal tokens that no file lists, the flags of the last one count.
   const auto add = [&](const AddedToken& token, bool named) {
     if (token.special) special.push_back(token.content);
     const auto end = tokens.begin() + std::ptrdiff_t(listed);

@@ -7,7 +7,7 @@
 // - Without a tokenizer.json, the stages are made of a SentencePiece tokenizer.model, or the vocabulary is in files of
 //   its own (vocabulary_files.h).
 // - add_bos_token and add_eos_token count only there.
-// - Members of an object extra_special_tokens are tokens with names, as image_token beside it is.
+// - Members of an object extra_special_tokens are tokens with names, as the setting image_token is.
 #pragma once
 
 #include <map>

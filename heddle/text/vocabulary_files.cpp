@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "heddle/base/base64.h"
-#include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
@@ -78,10 +78,10 @@ Json read_vocabulary_files(const std::string& folder, std::string_view class_nam
     return tokenizer_of(
         Json::object({{"type", "WordPiece"}, {"vocab", read_words(path_of(folder, kWordsFile))}}));
   if (!reads_merges(class_name) || !has(folder, kVocabFile) || !has(folder, kMergesFile)) return {};
-  Json vocab = load_json(path_of(folder, kVocabFile));
+  const std::string path = path_of(folder, kVocabFile);
+  Json vocab = load_json(path);
   if (!vocab.is_object())
-    fail(ErrorCode::kIo, "[{}] is {}: an object of tokens and their ids is expected",
-         path_of(folder, kVocabFile), vocab.kind());
+    JsonView(vocab, path).fail(ErrorCode::kIo, "an object of tokens and their ids is expected");
   return tokenizer_of(Json::object(
       {{"type", "BPE"}, {"vocab", std::move(vocab)}, {"merges", read_merges(path_of(folder, kMergesFile))}}));
 }

@@ -26,7 +26,8 @@ class Token:
     """A token of an answer.
 
     `text` is what became certain with it: whole characters, often nothing. The texts of all tokens together
-    are the answer. `logprob` and `top`, the most likely tokens as (id, logprob), are there with `logprobs=N`.
+    are the answer. `reasoning` is what became certain of the reasoning, which a chat model writes before its
+    answer. `logprob` and `top`, the most likely tokens as (id, logprob), are there with `logprobs=N`.
     `finish_reason` is None but for the last token: "eos", "stop", "length" or "context".
     """
 
@@ -36,6 +37,7 @@ class Token:
     logprob: float | None
     finish_reason: str | None
     top: tuple | None
+    reasoning: str = ""
 
 
 class Logits:
@@ -60,9 +62,9 @@ class Logits:
 def _records(answer):
     # Letting go of the answer ends it, also where the generator is left early.
     while (made := answer.next()) is not None:
-        text, token, index, logprobs, reason = made
+        text, token, index, logprobs, reason, reasoning = made
         logprob, top = logprobs or (None, None)
-        yield Token(text, token, index, logprob, reason, top)
+        yield Token(text, token, index, logprob, reason, top, reasoning)
 
 
 def _is_one(prompt):
@@ -120,6 +122,8 @@ class Model:
 
     def chat(self, messages, *, stream=False, template=None, variables=None, reuse=True, **settings):
         """The answer to a conversation: a text, or with `stream` an iterator of tokens.
+
+        What the model thinks before it answers is not in the text; tokens have it as `reasoning`.
 
         `messages` is a list of dicts with "role" and "content", or a text that a user says. `template` is a
         file with a chat template to use instead of the model's, `variables` what it reads besides, such as

@@ -62,7 +62,7 @@ class LoadedModel {
   ~LoadedModel();
 
   std::vector<i32> prompt_of(nb::handle given, const std::string& where) const;
-  std::vector<i32> rendered(nb::handle messages, const std::string& file, const nb::dict& variables);
+  AskedPrompt rendered(nb::handle messages, const std::string& file, const nb::dict& variables);
   std::vector<i32> known_tokens(nb::handle given, const std::string& where) const {
     return tokens_with(given, vocab_, where);
   }
@@ -206,8 +206,7 @@ void require_fit(const std::vector<i32>& prompt, const LoadedModel& model, const
            model.vocab() - 1);
 }
 
-std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& file,
-                                       const nb::dict& variables) {
+AskedPrompt LoadedModel::rendered(nb::handle messages, const std::string& file, const nb::dict& variables) {
   auto found = templates_.find(file);
   if (found == templates_.end()) {
     if (file.empty() && !ChatTemplate::exists(folder_))
@@ -217,9 +216,9 @@ std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& f
     found = templates_.emplace(file, ChatTemplate::load(folder_, file)).first;
   }
   const Json extra = json_value(variables.ptr(), "chat");
-  const std::string made =
+  std::string made =
       found->second.render_json(json_value(messages.ptr(), "chat"), ChatOptions{.extra = &extra});
-  return tokenizer().encode(made, false);
+  return asked_turn(found->second, std::move(made), tokenizer());
 }
 
 AnswerSettings LoadedModel::settings(const nb::dict& given, const std::string& where) const {
@@ -274,7 +273,7 @@ nb::object logprobs_object(const std::optional<TokenLogprobs>& logprobs) {
   return nb::make_tuple(logprobs->chosen, nb::tuple(likeliest));
 }
 
-// (text, id, index, logprobs or None, reason or None), or None after the last one.
+// (text, id, index, logprobs or None, reason or None, reasoning), or None after the last one.
 nb::object RunningAnswer::next() {
   Runner& runner = model_->runner();
   std::optional<Record> record;
@@ -289,7 +288,7 @@ nb::object RunningAnswer::next() {
   nb::object reason = nb::none();
   if (!record->reason.empty()) reason = text(record->reason);
   return nb::make_tuple(text(record->text), record->id, record->index, logprobs_object(record->logprobs),
-                        reason);
+                        reason, text(record->reasoning));
 }
 
 // Waits for the whole text.
@@ -344,13 +343,13 @@ std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, co
 }
 
 // The answers to all prompts, as objects of Python. They are one group.
-nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<std::vector<i32>>& prompts,
+nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<AskedPrompt>& prompts,
                const nb::dict& given, bool shares_pages, const std::string& where) {
   const AnswerSettings settings = model->settings(given, where);
   std::vector<Runner::Entry> group;
   nb::list answers;
-  for (const std::vector<i32>& prompt : prompts) {
-    require_fit(prompt, *model, where);
+  for (const AskedPrompt& prompt : prompts) {
+    require_fit(prompt.tokens, *model, where);
     const auto answer = std::make_shared<RecordedAnswer>(settings, prompt, model->tokenizer(), shares_pages);
     group.push_back({answer, answer});
     answers.append(nb::cast(std::make_unique<RunningAnswer>(model, answer)));
@@ -393,8 +392,8 @@ void add_model(nb::module_& module) {
               nb::handle where) {
              self->runner();
              const std::string name = text_of(where.ptr());
-             std::vector<std::vector<i32>> prompts;
-             for (const nb::handle prompt : given) prompts.push_back(self->prompt_of(prompt, name));
+             std::vector<AskedPrompt> prompts;
+             for (const nb::handle prompt : given) prompts.push_back({self->prompt_of(prompt, name)});
              return start(self, prompts, settings, shares_pages, name);
            })
       .def(

@@ -8,15 +8,19 @@
 
 namespace heddle::python {
 
-RecordedAnswer::RecordedAnswer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer,
+RecordedAnswer::RecordedAnswer(AnswerSettings settings, const AskedPrompt& asked, const Tokenizer& tokenizer,
                                bool shares_pages)
-    : Answer(std::move(settings), std::move(prompt), tokenizer), shares_pages_(shares_pages) {
+    : Answer(std::move(settings), asked.tokens, tokenizer, asked.form), shares_pages_(shares_pages) {
   on_text = [this](const std::string& text) { piece_ += text; };
+  on_reasoning = [this](const std::string& text) { thought_ += text; };
 }
 
 bool RecordedAnswer::take(i32 token) {
   const bool more = Answer::take(token);
-  made_.push_back({.id = token, .index = count_++, .text = std::exchange(piece_, {})});
+  made_.push_back({.id = token,
+                   .index = count_++,
+                   .text = std::exchange(piece_, {}),
+                   .reasoning = std::exchange(thought_, {})});
   if (!logprobs().empty()) made_.back().logprobs = logprobs().back();
   return more;
 }
@@ -25,6 +29,7 @@ void RecordedAnswer::end(bool full) {
   Answer::end(full);
   if (made_.empty()) return;
   made_.back().text += std::exchange(piece_, {});
+  made_.back().reasoning += std::exchange(thought_, {});
   made_.back().reason = reason();
 }
 

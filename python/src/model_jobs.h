@@ -11,14 +11,14 @@ namespace heddle::python {
 
 struct Record {
   i32 id = -1, index = 0;
-  std::string text;  // what became certain with this token
+  std::string text, reasoning;  // what became certain with this token
   std::optional<TokenLogprobs> logprobs;
   std::string reason;  // of the last token
 };
 
 class RecordedAnswer : public Answer, public Progress {
  public:
-  RecordedAnswer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer,
+  RecordedAnswer(AnswerSettings settings, const AskedPrompt& asked, const Tokenizer& tokenizer,
                  bool shares_pages);
 
   bool shares_pages() const override { return shares_pages_; }
@@ -30,7 +30,7 @@ class RecordedAnswer : public Answer, public Progress {
 
  private:
   bool shares_pages_;
-  std::string piece_;
+  std::string piece_, thought_;  // since the last token
   std::vector<Record> made_;
   i32 count_ = 0;
 };

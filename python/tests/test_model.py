@@ -396,6 +396,17 @@ def test_tokens_and_texts(model):
     assert tokens[1:] == model.tokenize("Hello, Ñandú 東京", special=False)
 
 
+def test_reasoning_is_not_the_answer(model, tmp_path):
+    # The template opens the reasoning, and the model never ends it.
+    form = tmp_path / "thinking.jinja"
+    form.write_text("{{ messages[-1].content }}<think>\n{# </think> #}")
+    assert model.chat("Once", template=form, max_tokens=8) == ""
+    tokens = list(model.chat("Once", template=form, max_tokens=8, stream=True))
+    assert "".join(token.text for token in tokens) == ""
+    assert "".join(token.reasoning for token in tokens).strip()
+    assert not any(token.reasoning for token in model.stream("Once<think>\n", max_tokens=8))
+
+
 def test_a_conversation_is_the_programs(model):
     made = model.chat(PROMPT, template=FORM, max_tokens=30)
     assert made == by_program(PROMPT, {"max_tokens": 30}, "--chat", "--template", FORM)["text"]

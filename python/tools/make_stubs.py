@@ -89,6 +89,7 @@ class Token:
     logprob: float | None
     finish_reason: Literal["eos", "stop", "length", "context"] | None
     top: tuple[tuple[int, float], ...] | None
+    reasoning: str
 
 class Logits:
     @property

@@ -70,12 +70,18 @@ def piece_model(unigram: bool, normalizer: dict) -> str:
     return base64.b64encode(model.SerializeToString()).decode()
 
 
-RENAMED = {"added_tokens_decoder": {"9": token("<x>"), "400": token("<mask>", normalized=True), "1": token("</s>")}}
+RENAMED = {
+    "added_tokens_decoder": {"9": token("<x>"), "400": token("<mask>", normalized=True), "1": token("</s>")}
+}
 # The kind of model, how it normalizes, tokenizer_config.json and the model type.
 MODELS = [
     ("bpe", {}, FAST | {"additional_special_tokens": []}, "mistral"),
-    ("bpe", {}, FAST | {"extra_special_tokens": {"image_token": "<x>"}, "additional_special_tokens": ["<z>"]},
-     "mistral"),
+    (
+        "bpe",
+        {},
+        FAST | {"extra_special_tokens": {"image_token": "<x>"}, "additional_special_tokens": ["<z>"]},
+        "mistral",
+    ),
     ("bpe", {}, {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True}, "llama"),
     (
         "bpe",

@@ -1,10 +1,12 @@
 #include "apps/heddle/support/chat_input.h"
 
 #include <cstring>
+#include <utility>
 
 #include <unistd.h>
 
 #include "apps/heddle/support/output.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
@@ -30,6 +32,9 @@ ChatInput::Kind ChatInput::read_line(const char* prompt, std::string& line) {
     if (end != std::string::npos || (ended_ && !buffer_.empty())) {
       line = buffer_.substr(0, end);
       buffer_.erase(0, end == std::string::npos ? end : end + 1);
+      if (line.ends_with('\r')) line.pop_back();
+      if (std::exchange(first_, false) && line.starts_with(kByteOrderMark))
+        line.erase(0, kByteOrderMark.size());
       return Kind::kMessage;
     }
     if (ended_) return Kind::kEnd;

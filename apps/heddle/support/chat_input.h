@@ -17,7 +17,8 @@ class ChatInput {
   ChatInput();
 
   // Reads a message. A backslash at the end of a line continues it on the next line, and """ begins and ends
-  // a message of several lines. kInterrupted: Ctrl-C was pressed, and the typed text is dropped.
+  // a message of several lines. Files of other systems end their lines with CR LF, or begin with a byte-order mark: these
+  // are no part of a message. kInterrupted: Ctrl-C was pressed, and the typed text is dropped.
   Kind read(std::string& message);
 
  private:
@@ -27,6 +28,7 @@ class ChatInput {
   StdinReader reader_;
   std::optional<LineEditor> editor_;
   std::string buffer_;  // bytes that were read but not returned yet
+  bool first_ = true;   // no line came yet
   bool ended_ = false;
 };
 

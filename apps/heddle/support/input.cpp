@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -48,6 +49,12 @@ std::string read_stdin() {
   return text;
 }
 
+std::string without_mark_and_end(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.ends_with('\n')) text.remove_suffix(text.ends_with("\r\n") ? 2 : 1);
+  return std::string(text);
+}
+
 bool StdinLines::next(std::string& line) {
   size_t end = buffer_.find('\n', at_);
   while (end == std::string::npos && !ended_) {
@@ -60,6 +67,8 @@ bool StdinLines::next(std::string& line) {
   if (end == std::string::npos && at_ == buffer_.size()) return false;
   line.assign(buffer_, at_, end == std::string::npos ? end : end - at_);
   at_ = end == std::string::npos ? buffer_.size() : end + 1;
+  if (line.ends_with('\r')) line.pop_back();
+  if (std::exchange(first_, false) && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
   return true;
 }
 

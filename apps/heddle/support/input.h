@@ -16,15 +16,18 @@ void hold_standard_descriptors();
 [[noreturn]] void fail_stdin();
 std::string read_stdin();
 
+// A text of a file without a byte-order mark at its beginning, and without its last LF or CR LF.
+std::string without_mark_and_end(std::string_view text);
+
 class StdinLines {
  public:
-  // Gives the next line, without its end. False at the end of stdin.
+  // Gives the next line, without its end and, before the first, a byte-order mark. False at the end of stdin.
   bool next(std::string& line);
 
  private:
   std::string buffer_;
   size_t at_ = 0;
-  bool ended_ = false;
+  bool first_ = true, ended_ = false;
 };
 
 // Parses whole numbers with spaces or commas between them. Throws Error on anything else; messages name it

@@ -10,6 +10,7 @@
 namespace heddle {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct Utf8Char {
   enum State : uint8_t { kValid, kInvalid, kIncomplete };

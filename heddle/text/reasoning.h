@@ -1,0 +1,58 @@
+// Tells a model's reasoning from its answer, in what it writes. Models put marks around it: <think> and </think> (Qwen 3,
+// DeepSeek R1, GLM, SmolLM3 and others), words (Granite 3.2), or they name a channel before each part (gpt-oss).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/text/tokenizer.h"
+
+namespace heddle {
+
+struct ReasoningForm {
+  std::string_view begin, end;                          // around the reasoning
+  std::string_view answer_begin = {}, answer_end = {};  // around the answer, if it has marks
+  bool channels = false;                                // gpt-oss; then the others are unused
+
+  // Every mark. A tokenizer may have them as special tokens, which decoding leaves out.
+  std::vector<std::string_view> marks() const;
+};
+
+// The form that a chat template names, or for which the tokenizer has a token; null if there is none.
+const ReasoningForm* find_reasoning_form(std::string_view chat_template, const Tokenizer& tokenizer);
+
+// Reads a text with marks, piece by piece. A text without any is an answer, and stays as it is. White space around a mark
+// is no part of reasoning or answer.
+class ReasoningReader {
+ public:
+  struct Part {
+    bool is_reasoning;
+    std::string text;
+  };
+
+  // `form` may be null, and outlives the reader. `prompt`: the text before; it may end with the mark that begins the
+  // reasoning.
+  ReasoningReader(const ReasoningForm* form, std::string_view prompt);
+
+  // The parts that are now certain. A piece that may become a mark is held back.
+  std::vector<Part> push(std::string_view text);
+  // The rest, at the end of the text.
+  std::vector<Part> flush();
+
+ private:
+  enum class State { kBegin, kReasoning, kAnswer, kHeader };
+  bool pass_mark(std::string_view mark);
+  bool pass_channel(std::string_view mark);
+  void write(std::string_view text, std::vector<Part>& parts);
+
+  const ReasoningForm* form_;
+  std::vector<std::string_view> marks_;
+  State state_ = State::kBegin;
+  bool fresh_ = false;   // nothing but white space came since the last mark
+  std::string held_;     // may become a mark
+  std::string spaces_;   // before the first word of all
+  std::string channel_;  // the header since the last mark that opened one
+};
+
+}  // namespace heddle
