@@ -9,8 +9,9 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from heddle import _heddle
 from heddle.display import code, table
@@ -21,7 +22,7 @@ _default_scheduler = "level_batched"
 
 
 @named
-def set_default_scheduler(scheduler):
+def set_default_scheduler(scheduler: "str | Callable[..., Any] | type") -> None:
     """Sets the scheduler of Megakernels that are made from now on and have none.
 
     It is a name of `schedulers()`, or a function of `heddle.Work`.
@@ -31,7 +32,7 @@ def set_default_scheduler(scheduler):
 
 
 @named
-def schedulers():
+def schedulers() -> tuple[str, ...]:
     return tuple(_heddle.schedulers())
 
 
@@ -47,7 +48,7 @@ class MegakernelConfig:
     """
 
     tracing: bool = False
-    scheduler: str | Callable | None = None
+    scheduler: str | Callable[..., Any] | None = None
     executor: str | None = None
     workers: int = 0
 
@@ -75,10 +76,10 @@ class ScheduledOp:
     """A call that a Megakernel runs: the op, its tensors by name (outputs too), its attributes."""
 
     op: str
-    tensors: dict
-    attributes: dict = field(default_factory=dict)
+    tensors: dict[str, Any]
+    attributes: dict[str, Any] = field(default_factory=dict)
 
-    def on(self, **tensors):
+    def on(self, **tensors: Any) -> "ScheduledOp":
         """The same call on other tensors."""
         _require_known(self.op, tensors)
         return replace(self, tensors={**self.tensors, **tensors})
@@ -89,7 +90,7 @@ class ScheduledOp:
 
 
 @named
-def schedule(op, **arguments):
+def schedule(op: str | Callable[..., Any], **arguments: Any) -> ScheduledOp:
     """Schedules a call of an op, given by name or as a function of heddle.ops, with all its tensors.
 
     Outputs are arguments too, by the names that `heddle.ops.info(op)` lists.
@@ -141,18 +142,18 @@ class Trace:
     """The instructions of the last run, by worker and time. All fields but the names are arrays of NumPy, one
     element for each instruction; times are nanoseconds since the run began."""
 
-    worker: object
-    unit: object  # the thread or multiprocessor that the worker ran on
-    role: object  # 0: it computes; 1: it loads
-    call: object  # index of `nodes` and `ops`; -1: it only waits and signals
-    fetched: object
-    ready: object  # its waits were over
-    computed: object
-    done: object  # it was signalled
-    bytes: object
-    tile: object  # [instructions, 4]
-    nodes: tuple
-    ops: tuple
+    worker: Any
+    unit: Any  # the thread or multiprocessor that the worker ran on
+    role: Any  # 0: it computes; 1: it loads
+    call: Any  # index of `nodes` and `ops`; -1: it only waits and signals
+    fetched: Any
+    ready: Any  # its waits were over
+    computed: Any
+    done: Any  # it was signalled
+    bytes: Any
+    tile: Any  # [instructions, 4]
+    nodes: tuple[str, ...]
+    ops: tuple[str, ...]
 
     def _by_op(self):
         """(op, instructions, milliseconds of all workers together), the longest first."""
@@ -192,7 +193,7 @@ class Program(str):
 class Megakernel:
     """Runs scheduled calls as one program. What must wait follows from what the calls read and write."""
 
-    def __init__(self, ops, config=None):
+    def __init__(self, ops: Iterable[ScheduledOp], config: MegakernelConfig | None = None) -> None:
         self.config = config or MegakernelConfig()
         if not isinstance(self.config, MegakernelConfig):
             raise InvalidArgument(f"[Megakernel] config is {config!r}; must be a MegakernelConfig")
@@ -200,7 +201,7 @@ class Megakernel:
         self._lock = threading.Lock()  # one run at a time
         self.bind(ops)
 
-    def bind(self, ops):
+    def bind(self, ops: Iterable[ScheduledOp]) -> None:
         """Takes other calls. Calls that differ in their tensors' addresses alone keep the program."""
         ops = list(ops)
         for op in ops:
@@ -215,7 +216,7 @@ class Megakernel:
     def _bind(self, ops):
         self._calls.bind([(op.op, op.tensors, op.attributes) for op in ops])
 
-    def run(self):
+    def run(self) -> None:
         """Runs all calls once; they are done when it returns. Tensors that moved are found where they are."""
         with self._lock:
             self._bind(self.ops)
@@ -223,24 +224,24 @@ class Megakernel:
                 _wait_for_torch()
             self._calls.run()
 
-    def check(self):
+    def check(self) -> Proof:
         """Proves the program again, and returns what was proved."""
         return Proof(**self._calls.check())
 
     @property
-    def program(self):
+    def program(self) -> Program:
         """The program as text: its calls on buffers, and each worker's instructions."""
         return Program(self._calls.text())
 
     @property
-    def executor(self):
+    def executor(self) -> str:
         return self._calls.executor()
 
     @property
-    def workers(self):
+    def workers(self) -> int:
         return self._calls.workers()
 
-    def trace(self):
+    def trace(self) -> Trace:
         """When and where the last run's instructions ran (MegakernelConfig(tracing=True))."""
         import numpy
 
@@ -250,7 +251,7 @@ class Megakernel:
         columns = {name: rows[:, at] for at, name in enumerate(names)}
         return Trace(**columns, tile=rows[:, len(names) :], nodes=tuple(nodes), ops=tuple(ops))
 
-    def write_trace(self, path):
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the last run's trace: .nanotrace, .perfetto (ui.perfetto.dev) or .html, by its ending."""
         self._calls.write_trace(os.fspath(path))
 

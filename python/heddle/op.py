@@ -18,6 +18,11 @@ _declared = []  # weak references to all classes, in order
 _inside_torch = None
 
 
+TYPE_CHECKING = False  # a type checker takes it for true
+if TYPE_CHECKING:
+    from typing import Any
+
+
 class Op:
     """An op of one's own. A class declares it:
 
@@ -45,6 +50,18 @@ class Op:
     `MyOp(x, scale=2.0)` calls it, `MyOp.schedule(x=x, y=y)` makes it a part of a Megakernel.
     """
 
+    if TYPE_CHECKING:
+        reads: dict[str, Any]
+        writes: dict[str, Any]
+        tile: tuple[str, ...] | dict[str, int]
+        body: Any
+        scratch: str | tuple[str, ...]
+        cases: list[dict[str, Any]] | None
+        bound: float
+
+        # A call gives tensors, which a checker may take for an object of the class.
+        def __getattr__(self, name: str) -> Any: ...
+
     header, order, matrices = None, (), {}  # of a class that heddle.load_ops makes
     reads = {}
     writes = {}
@@ -57,7 +74,7 @@ class Op:
     cases = None
     bound = 1e-5
 
-    def __init_subclass__(cls, **keywords):
+    def __init_subclass__(cls, **keywords: "Any") -> None:
         super().__init_subclass__(**keywords)
         cls._made = None
         if cls.writes:  # a class without is one to derive from
@@ -65,7 +82,9 @@ class Op:
             _declared.append(weakref.ref(cls))
             follow_torch()  # torch.compile must know of it before it first meets a call
 
-    def __new__(cls, *tensors, out=None, backend=None, **arguments):
+    def __new__(
+        cls, *tensors: "Any", out: "Any" = None, backend: "str | None" = None, **arguments: "Any"
+    ) -> "Any":
         """Calls the op: inputs by position or name; outputs are made, or given as `out`. `backend`: "kernel",
         "reference", or None for what heddle.set_backend chose."""
         if _inside_torch is not None and _inside_torch.is_compiling():
@@ -85,7 +104,7 @@ class Op:
             _heddle.set_backend(made.name, chosen)
 
     @classmethod
-    def schedule(cls, **arguments):
+    def schedule(cls, **arguments: "Any") -> ScheduledOp:
         """A call for a Megakernel, with all its tensors by name, and its attributes."""
         name = cls._prepare("kernel")
         cls._require_attributes(arguments)
@@ -97,7 +116,7 @@ class Op:
         )
 
     @classmethod
-    def compile(cls):
+    def compile(cls) -> "Any":
         """Compiles the body for the CPU if that was not done yet; the path of its library."""
         made = _made(cls)
         with _lock:
@@ -108,7 +127,7 @@ class Op:
         return made.library
 
     @classmethod
-    def check(cls):
+    def check(cls) -> "dict[str, float]":
         """Runs the cases: the body against the reference, alone and in programs, and each access against what
         is declared. Raises InvalidArgument for the first fault; returns the largest error of each case."""
         from heddle.op_check import check

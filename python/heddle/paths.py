@@ -22,20 +22,20 @@ class Path:
     tuned: str = ""  # "tuned: config columns=64,rows=64 of 2"; empty: the op's default configuration
 
     @property
-    def reason(self):
+    def reason(self) -> str:
         if self.backend == "reference":
             return f'heddle.set_backend("{self.op}", "reference") was called'
         return self.tuned or "kernels are the default"
 
 
 @named
-def set_backend(op, backend):
+def set_backend(op: str, backend: str) -> None:
     """Makes calls of an op run its "kernel" (the default) or its fp64 "reference"."""
     _heddle.set_backend(op, backend)
 
 
 @named
-def last_path():
+def last_path() -> Path | None:
     """How the last call of this thread ran; None before the first one."""
     made = _heddle.last_path()
     return Path(**made) if made else None

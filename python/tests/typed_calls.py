@@ -1,13 +1,16 @@
 """Calls as a type checker sees them: what they return, which are wrong. test_stubs.py has mypy read this."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy
 from numpy.typing import NDArray
 
 import heddle
 import heddle.ops
+from heddle.megakernel import Proof, ScheduledOp
 from heddle.model import Model
+from heddle.patching import Report
+from heddle.paths import Path
 
 Array = NDArray[numpy.float32]
 
@@ -35,3 +38,28 @@ def models(tokens: list[int]) -> None:
     model.generate("a", temprature=1)  # type: ignore[call-overload]
     model.stream("a", seed="b")  # type: ignore[arg-type]
     heddle.load("folder", context=3)  # type: ignore[call-arg]
+
+
+class Twice(heddle.Op):
+    """y = 2 x"""
+
+    reads, writes, tile = {"x": (None, "M, D")}, {"y": (None, "M, D")}, ("M",)
+    factor: float = 2.0
+
+
+def programs(x: Array, model: Any) -> None:
+    call = heddle.schedule("softmax", x=x, y=x)
+    assert_type(call, ScheduledOp)
+    assert_type(Twice.schedule(x=x, y=x), ScheduledOp)
+    assert_type(Twice(x, factor=3.0).shape, Any)
+    kernel = heddle.Megakernel([call], heddle.MegakernelConfig(tracing=True, workers=2))
+    assert_type(kernel, heddle.Megakernel)
+    assert_type(kernel.check(), Proof)
+    assert_type(kernel.trace().ops, tuple[str, ...])
+    assert_type(heddle.last_path(), Path | None)
+    assert_type(heddle.patch(model, norm=False), Report)
+    assert_type(heddle.is_patched(model), bool)
+    heddle.MegakernelConfig(worker=2)  # type: ignore[call-arg]
+    heddle.Megakernel(call)  # type: ignore[arg-type]
+    heddle.patch(model, nrm=False)  # type: ignore[call-arg]
+    kernel.runs()  # type: ignore[attr-defined]

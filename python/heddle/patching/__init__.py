@@ -128,7 +128,14 @@ def _let_generate(root):
 
 
 @named
-def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", generate=None):
+def patch(
+    model: torch.nn.Module,
+    norm: bool = True,
+    mlp: bool = True,
+    attention: bool = True,
+    cross_entropy: bool | str = "auto",
+    generate: str | None = None,
+) -> Report:
     """Lets parts of a model of transformers run in heddle, and returns the table of what does.
 
     The classes of some modules change, for this model alone; parameters, hooks and the projections stay what
@@ -158,7 +165,7 @@ def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", gene
 
 
 @named
-def unpatch(model):
+def unpatch(model: torch.nn.Module) -> None:
     """Gives every module of a model its own class again. A model that is not patched stays as it is."""
     _root(model)
     for module in model.modules():
@@ -174,7 +181,7 @@ def unpatch(model):
 
 
 @named
-def is_patched(model):
+def is_patched(model: torch.nn.Module) -> bool:
     """Whether `patch` has been at work on a model."""
     _root(model)
     return any(_RECORD in module.__dict__ or classes.original_of(module) for module in model.modules())
@@ -206,7 +213,7 @@ def _counted(model):
 
 
 @named
-def patched(model):
+def patched(model: torch.nn.Module) -> Report:
     """The table of a patched model: part, path, reason, and calls since it was patched."""
     _root(model)
     rows = _counted(model)
