@@ -212,7 +212,9 @@ void add_chat(CLI::App& app) {
       "is not a terminal, each line is a message.\n"
       "The conversation stays in the KV cache, so a turn reads only the new text. Commands:\n" +
       std::string(kHelp) +
-      "Example: heddle chat ~/Llama-3.2-1B-Instruct --temperature 0.7 --context-full slide");
+      "Examples:\n"
+      "  heddle chat models/storyteller      (the shipped model: stories, and sums such as 27 + 45)\n"
+      "  heddle chat ~/Llama-3.2-1B-Instruct --temperature 0.7 --context-full slide");
   command.action([flags, command] { run(*flags, command); });
 }
 

@@ -84,6 +84,20 @@ TEST_F(Piped, AFullContextStopsOrSlides) {
   expect_words(slides.out, {" 45.\n", "turn      6, ended by eos"});
 }
 
+// The shipped model's own template makes a sum or a story's title of what a person says.
+TEST(ShippedModel, Talks) {
+  const Outcome outcome =
+      run_program({.args = {"chat", kStoryteller},
+                   .input = "What is 27+45?\nI have 12 eggs and eat 5. How many are left?\n7 times 8\n"
+                            "Tell me a story about a clever fox.\na story about Anna\nWhat is the capital of "
+                            "France?\n5 - 9\n"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with(" 72.\n 7.\n 56.\nOnce upon a time, ")) << outcome.out;
+  expect_words(outcome.out, {"clever", "fox", "Anna"});
+  expect_words(outcome.err, {"This model tells stories and does sums of two numbers up to 999"});
+  EXPECT_EQ(outcome.err.find("was cut"), std::string::npos) << "each message is a text of its own";
+}
+
 TEST_F(Piped, GenerateTakesOneTurn) {
   write_file(scratch.path("form"), kTemplate);
   const Outcome outcome = run_program({.args = {"generate", kStoryteller, "--chat", "--template",

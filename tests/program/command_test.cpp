@@ -335,9 +335,12 @@ TEST(Command, ChecksBodiesForAGpuThatIsNotHere) {
 }
 
 TEST(Command, WritesConversationsOnlyWithATemplate) {
-  const Outcome outcome = run_program({.args = {"template", kStoryteller}, .input = "[]"});
+  Scratch scratch;
+  const std::string model = scratch.link_model(kStoryteller, "silent");
+  std::filesystem::remove(model + "/chat_template.jinja");
+  const Outcome outcome = run_program({.args = {"template", model}, .input = "[]"});
   EXPECT_EQ(outcome.code, 1);
-  expect_words(outcome.err, {"storyteller", "no chat template", "tokenizer_config.json"});
+  expect_words(outcome.err, {"silent", "no chat template", "tokenizer_config.json"});
 }
 
 TEST(Command, TuneKeepsWhatItFinds) {

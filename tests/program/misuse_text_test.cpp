@@ -1,5 +1,6 @@
 // Mistakes with texts: sampling, files of prompts, eval, chat. See tests/support/misuse.h.
 #include <algorithm>
+#include <filesystem>
 
 #include "heddle/base/file.h"
 #include "tests/support/misuse.h"
@@ -157,11 +158,16 @@ const Misuse kTexts[] = {
      prompts<"Once upon">},
 };
 
+void without_template(const std::string& folder) {
+  std::filesystem::remove(folder + "/story/chat_template.jinja");
+}
+
 const Misuse kChats[] = {
     {"chat_without_a_template",
      {"chat", "@story"},
      kFailed,
-     {"story]", "no chat template", "--template FILE"}},
+     {"story]", "no chat template", "--template FILE"},
+     without_template},
     {"chat_with_no_such_template", {"chat", "@story", "--template", "@p"}, kFailed, {"/p]", "No such file"}},
     {"chat_with_a_broken_template",
      {"chat", "@story", "--template", "@p"},
@@ -181,7 +187,8 @@ const Misuse kChats[] = {
     {"turn_without_a_template",
      generate({"--chat"}),
      kFailed,
-     {"story]", "no chat template", "--template FILE"}},
+     {"story]", "no chat template", "--template FILE"},
+     without_template},
     {"system_without_a_turn", generate({"--system", "x"}), kWrongArguments, {"--system", "add --chat"}},
     {"turns_of_a_file",
      {"generate", "@story", "--chat", "--prompts", "@p", "--out", "@o"},
