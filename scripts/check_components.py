@@ -101,9 +101,14 @@ def planted():
 
 
 def tutorial():
-    """The kernel of docs/kernels.md, which has a list of parameters of its own."""
+    """The kernel of docs/kernels.md, in what heddle writes around that of an op."""
     page = (ROOT / "docs/kernels.md").read_text()
-    return "\n".join(re.findall(r"^```cpp\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    code = "\n".join(re.findall(r"^```cpp\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    return (
+        '#include "heddle/ir/tensor.h"\nnamespace heddle { struct Args { Tensor left, right, y; }; }\n'
+        f'{code}extern "C" __global__ void __launch_bounds__(128) sums_of_rows('
+        "const __grid_constant__ Args args) { Kernel<int>::run(args, nullptr, nullptr); }\n"
+    )
 
 
 def group_products():
@@ -219,6 +224,28 @@ class Args(ctypes.Structure):
     ]
 
 
+class TensorArgument(ctypes.Structure):
+    """heddle/ir/tensor.h"""
+
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("buffer", ctypes.c_uint32),
+        ("dtype", ctypes.c_uint8),
+        ("rank", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint16),
+        ("offset", ctypes.c_int64),
+        ("size", ctypes.c_int32 * 4),
+        ("stride", ctypes.c_int64 * 4),
+    ]
+
+    @classmethod
+    def of(cls, tensor):
+        """The kernel reads addresses, sizes and strides; dtypes are in its code."""
+        made = cls(data=tensor.data_ptr(), rank=tensor.dim())
+        made.size[: tensor.dim()], made.stride[: tensor.dim()] = tensor.shape, tensor.stride()
+        return made
+
+
 class Runner:
     def __init__(self, folder):
         import torch
@@ -262,11 +289,9 @@ class Runner:
         torch = self.torch
         values = [torch.randint(-4, 5, (n, 64), device="cuda").to(torch.bfloat16) for n in (50, 43)]
         out = torch.full((64,), -1.0, device="cuda")
-        sizes = [ctypes.c_int64(128), ctypes.c_int32(50), ctypes.c_int32(43)]
-        pointers = [ctypes.c_uint64(t.data_ptr()) for t in (*values, out)]
         function = self.driver.load(self.folder / "tutorial.cubin", 16384, "sums_of_rows")
-        params = [bytes(p) for p in (*pointers[:2], *sizes, pointers[2])]
-        self.driver.launcher(function, 1, 1, 128, 16384, params)()
+        args = b"".join(bytes(TensorArgument.of(t)) for t in (*values, out[:50]))
+        self.driver.launcher(function, 1, 1, 128, 16384, [args])()
         torch.cuda.synchronize()
         wanted = (values[0].float() @ values[1].float().T).sum(1)
         right = bool((out[:50] == wanted).all()) and bool((out[50:] == -1).all())

@@ -205,7 +205,7 @@ void add_check(CLI::App& app) {
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
       "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
       "budgets. Products know the types of their arguments, as in calls.\n"
-      "With names of ops, or `all`, runs their cases: python3 -m heddle.check --help.\n"
+      "With names of ops, my_file.py:MyOp, or `all`, runs their cases: python3 -m heddle.check --help.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check softmax rms_norm --device cuda\n"
       "          heddle check --arch sm_80,sm_90a --ops linear,attention");

@@ -306,7 +306,8 @@ void add_layout(CLI::App& app) {
   command.footer(
       "Examples: heddle layout wgmma.m64n64k16.bf16 --rows 8 --cols 8\n"
       "          heddle layout wgmma.m64n64k16.bf16 --part right-tile --major outer\n"
-      "          heddle layout matmul --box 1");
+      "          heddle layout matmul --box 1\n"
+      "          heddle layout my_file.py:MyOp, which is python3 -m heddle.layout");
   command.action([flags] { run(*flags); });
 }
 

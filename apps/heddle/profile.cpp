@@ -69,16 +69,18 @@ void add_profile(CLI::App& app) {
   command.argument("--steps", &flags->steps, "tokens, made in one call");
   command.argument("--prefill", &flags->prefill,
                    "profile one step with this many tokens of a prompt instead; 0: tokens one by one");
-  command.argument("--out", &flags->out,
-                   "also record the run: .html (a page with a timeline), .nanotrace or .perfetto-trace",
-                   {.names = Names::kNewFile});
+  command.argument(
+      "--out", &flags->out,
+      "also record the run: .html (a page with a timeline), .nanotrace, .perfetto-trace or .json",
+      {.names = Names::kNewFile});
   command.argument("--costs", &flags->costs,
                    "write the measured costs of tiles and messages to this file, for heddle schedule",
                    {.names = Names::kNewFile});
   command.argument("--json", &flags->json, "print JSON");
   command.footer(
       "The words of the tables are explained below them.\n"
-      "Single ops: heddle profile trace|ncu|sanitizer -- OP, which is python3 -m heddle.profile.\n"
+      "Single ops: heddle profile trace|ncu|nsys|sanitizer -- OP, or my_file.py:MyOp; and any command by\n"
+      "NVIDIA's tools: heddle profile ncu|nsys|sanitizer -- COMMAND. Both are python3 -m heddle.profile.\n"
       "Examples:\n"
       "  heddle profile models/storyteller --position 128\n"
       "  heddle profile models/storyteller --workers 8 --out run.html");

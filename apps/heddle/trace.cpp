@@ -36,7 +36,8 @@ void add_trace(CLI::App& app) {
                    {.required = true, .names = Names::kFile});
   command.argument(
       "--out", &flags->out,
-      "write it as .html (a timeline to look at), .perfetto-trace (for ui.perfetto.dev) or .nanotrace",
+      "write it as .html (a timeline to look at), .perfetto-trace (for ui.perfetto.dev), .json (for "
+      "chrome://tracing) or .nanotrace",
       {.names = Names::kNewFile});
   command.argument("--json", &flags->json, "print JSON");
   command.footer(

@@ -241,6 +241,7 @@ void add_tune(CLI::App& app) {
       "$HEDDLE_TUNED, or in the folder tuned of heddle's cache.\n"
       "Examples:\n"
       "  heddle tune matmul --size M=512,N=1024,K=1024\n"
+      "  heddle tune my_file.py:MyOp --size M=512,D=64, which is python3 -m heddle.tune\n"
       "  heddle tune models/storyteller --prompt 128 --answer 64");
   command.action([command, flags] {
     try {

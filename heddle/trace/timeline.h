@@ -72,7 +72,7 @@ std::vector<std::string> body_lines(const Timeline& timeline);
 Timeline read_timeline(const std::string& path);
 Timeline parse_timeline(std::string_view bytes, const std::string& where);
 // The file's ending decides the format: .nanotrace, .html (a page that holds the .nanotrace, and can be read
-// like one), .perfetto-trace or .perfetto.
+// like one), .json (chrome://tracing), .perfetto-trace or .perfetto.
 void write_timeline(const Timeline& timeline, const std::string& path);
 // Throws Error when the ending is none of these.
 void require_timeline_path(const std::string& path);

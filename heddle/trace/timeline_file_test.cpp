@@ -152,7 +152,7 @@ TEST(TimelineFile, IsWrittenByItsEnding) {
     expect_equal(read_timeline(path), timeline);
     std::filesystem::remove(path);
   }
-  EXPECT_THROW(write_timeline(timeline, (folder / "x.json").string()), Error);
+  EXPECT_THROW(write_timeline(timeline, (folder / "x.txt").string()), Error);
   EXPECT_THROW(require_timeline_path(".html"), Error);
 }
 

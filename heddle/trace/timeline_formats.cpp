@@ -1,6 +1,7 @@
 // The files that a timeline can be read from and written to.
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/trace/chrome.h"
 #include "heddle/trace/page.h"
 #include "heddle/trace/perfetto.h"
 #include "heddle/trace/timeline.h"
@@ -29,10 +30,11 @@ Timeline read_timeline(const std::string& path) {
 }
 
 void require_timeline_path(const std::string& path) {
-  require(ends_in(path, ".nanotrace") || ends_in(path, ".html") || is_perfetto(path),
-          "[{}] a timeline is written as .nanotrace, .html, .perfetto-trace or .perfetto, by the ending of "
-          "its name",
-          path);
+  require(
+      ends_in(path, ".nanotrace") || ends_in(path, ".html") || ends_in(path, ".json") || is_perfetto(path),
+      "[{}] a timeline is written as .nanotrace, .html, .json, .perfetto-trace or .perfetto, by the ending "
+      "of its name",
+      path);
 }
 
 void write_timeline(const Timeline& timeline, const std::string& path) {
@@ -41,6 +43,8 @@ void write_timeline(const Timeline& timeline, const std::string& path) {
     write_file(path, serialise_perfetto(timeline));
   else if (ends_in(path, ".html"))
     write_file(path, timeline_page(timeline));
+  else if (ends_in(path, ".json"))
+    write_file(path, serialise_chrome(timeline));
   else
     write_file(path, serialise_nanotrace(to_nanotrace(timeline)));
 }

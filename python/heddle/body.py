@@ -12,8 +12,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from heddle import _heddle
+from heddle import _heddle, balance
 from heddle.errors import CompileError, CompilerMissing, first_error
+from heddle.kernel import guarded, hoisted
 
 CANDIDATES = ("c++", "g++", "clang++")
 # Nothing here may change a value, so that a body gives the same bits wherever it is compiled.
@@ -46,15 +47,18 @@ def require_compiler(op):
 
 
 BODY = """struct Body {
-  template <class Block, class Args>
+CONSTANTS  template <class Block, class Args>
   static void run(Block& block, const Args& a, const TileCoord& t) {
     block.inputs();
 TEXT  }
 };
 """
+CONFIGURED = "template <class Config>\n" + BODY.replace("struct Body", "struct BodyWith")
 # A body is compiled for floats that are all f32, or all bf16: its loops become lane vectors. For others
 # it looks at the type of each element, and so does a struct whose `run` takes Args alone.
-UNIT = """#include "heddle/backend/cpu/plain_block.h"
+UNIT = """#include <cstdio>
+
+#include "heddle/backend/cpu/plain_block.h"
 HEADER
 namespace heddle::own {
 namespace {
@@ -156,8 +160,40 @@ def _body(declaration):
     body = f'#line {declaration.line} "{declaration.file}"\n{declaration.body}\n#line 1 "heddle"\n'
     if declaration.header:
         return body
-    whole = re.search(r"\bstruct\s+Body\b", declaration.body)
-    return body if whole else BODY.replace("TEXT", body)
+    if re.search(r"\bstruct\s+Body(With)?\b", declaration.body):
+        return _struct_with_configs(declaration, body)
+    constants = _constants(tile_values(declaration), "Config::k{1}")
+    if not constants:
+        return BODY.replace("CONSTANTS", "").replace("TEXT", body)
+    default = f"struct DefaultConfig {{\n{_constants(tile_values(declaration), '{2}')}}};\n"
+    text = CONFIGURED.replace("CONSTANTS", constants).replace("TEXT", body)
+    return f"{default}{text}using Body = BodyWith<DefaultConfig>;\n"
+
+
+def _struct_with_configs(declaration, body):
+    """A text that has the whole struct: a template where it wants to know the values of configurations."""
+    values = tile_values(declaration)
+    if not values:
+        return body
+    default = f"struct DefaultConfig {{\n{_constants(values, '{2}')}}};\n"
+    if re.search(r"\bstruct\s+BodyWith\b", declaration.body):
+        return f"{default}{body}using Body = BodyWith<DefaultConfig>;\n"
+    return f"{default}{body}template <class>\nstruct BodyWith : Body {{}};\n"
+
+
+def tile_values(declaration, of_kernel=False):
+    """{value: number} of the first configuration of tiles, or of a whole kernel; empty: there is none."""
+    known = (dict(values) for values, _ in declaration.configs)
+    return next((each for each in known if bool(each.get("kernel")) == of_kernel), {})
+
+
+def _constants(values, form):
+    """A constant for each value of a configuration: "row_words" is kRowWords."""
+    names = {name: "".join(word[:1].upper() + word[1:] for word in name.split("_")) for name in values}
+    return "".join(
+        f"  static constexpr i32 k{names[name]} = {form.format(name, names[name], number)};\n"
+        for name, number in values.items()
+    )
 
 
 def unit(declaration, layout):
@@ -189,33 +225,65 @@ CHIP = re.compile(r"\bblock\s*\.\s*(?:template\s+)?(scratch|product|fragment)\b"
 def _why_not(declaration):
     """What a device program says of a body that it cannot have."""
     used, why = sorted(set(CHIP.findall(declaration.body))), ""
+    if not declaration.body:
+        why = "it has no tile body, and its whole kernel takes tensors that begin at multiples of 16 bytes"
     if used and not declaration.scratch:
         form = '"D"' if used == ["scratch"] else '("M, N", "M, K", "N, K")'
         why = f"its body takes block.{', block.'.join(used)}; say how many floats, as in scratch = {form}"
-    return f'#line {declaration.line} "{declaration.file}"\n#error {why}\n' if why else ""
+    place = f'#line {declaration.line} "{declaration.file}"\n' if declaration.file else ""
+    return f"{place}#error {why}\n" if why else ""
+
+
+def require_balanced(declaration):
+    """Raises CompileError for what the author's text opens and does not close."""
+    texts = [("body", declaration.body, declaration.line, declaration.file)]
+    for _, text, place in declaration.kernels:
+        line, _, file = place.partition(" ")
+        texts.append(("kernel", text, int(line), file.strip('"')))
+    for what, text, first, file in texts:
+        if found := balance.fault(text, first):
+            line, wrong = found
+            raise CompileError(f"[{declaration.name}] {file}:{line}: {wrong}, in its {what}", wrong, line)
 
 
 def device_text(name, declaration, layout):
     """The same for a device program, which has all bodies: the struct's name, the body's scope, texts."""
+    require_balanced(declaration)
     if declaration.header:
-        args, scope, header, body = (
-            struct_of(declaration.name),
-            declaration.name,
-            _header(declaration),
-            _body(declaration),
+        args, scope = struct_of(declaration.name), declaration.name
+        header, body = _header(declaration), _body(declaration)
+    else:
+        args, scope = f"OwnArguments_{name}", f"own_{name}"
+        members = _lines(_members(declaration, lambda dtypes: "Tensor"))
+        header = (
+            '#include "heddle/ir/tensor.h"\n'
+            f"namespace heddle {{\nstruct {args} {{\n{members}}};\n"
+            f"static_assert(sizeof({args}) == {layout['bytes']});\n}}\n"
         )
+        body = _scoped(scope, args, declaration, _body(declaration))
+    if not declaration.kernels:
         return args, scope, header + _why_not(declaration), body
-    args, scope = f"OwnArguments_{name}", f"own_{name}"
-    members = _lines(_members(declaration, lambda dtypes: "Tensor"))
-    header = (
-        f"namespace heddle {{\nstruct {args} {{\n{members}}};\n"
-        f"static_assert(sizeof({args}) == {layout['bytes']});\n}}\n"
+    includes = "".join(hoisted(text)[0] for _, text, _ in declaration.kernels)
+    header += guarded([(file, includes, "") for file, *_ in declaration.kernels], _why_not(declaration))
+    return args, scope, header, guarded(_kernel_texts(scope, args, declaration), body)
+
+
+def _scoped(scope, args, declaration, text):
+    return (
+        f"namespace {scope} {{\nusing Args = {args};\n{_choices(declaration)}{text}}}  // namespace {scope}\n"
     )
-    body = (
-        f"namespace {scope} {{\nusing Args = {args};\n{_choices(declaration)}{_body(declaration)}"
-        f"}}  // namespace {scope}\n"
-    )
-    return args, scope, '#include "heddle/ir/tensor.h"\n' + header + _why_not(declaration), body
+
+
+def _kernel_texts(scope, args, declaration):
+    """(file, text) of each whole kernel, in the op's namespace. One of a folder has the namespace itself."""
+    for file, text, place in declaration.kernels:
+        text = f'#line {place}\n{hoisted(text)[1]}\n#line 1 "heddle"\n'
+        if not declaration.header:
+            values = {k: v for k, v in tile_values(declaration, True).items() if k != "kernel"}
+            if not re.search(r"\bstruct\s+KernelConfig\b", text):
+                text = f"struct KernelConfig {{\n{_constants(values, '{2}')}}};\n{text}"
+            text = _scoped(scope, args, declaration, text)
+        yield file, text
 
 
 def _tensor(dtypes):
@@ -227,10 +295,11 @@ def _tensor(dtypes):
 def compile_body(declaration, layout):
     """The path of the compiled body. A library that another process has made of the same text is taken."""
     command = require_compiler(declaration.name)
+    require_balanced(declaration)
     text, headers = unit(declaration, layout), _heddle.own_headers()
     program = shutil.which(command[0])
     # Where the body stands changes its messages alone.
-    placeless = unit(replace(declaration, file="", line=1, header_file=""), layout)
+    placeless = unit(replace(declaration, file="", line=1, header_file="", kernels=()), layout)
     parts = (
         *command,
         program,

@@ -7,7 +7,8 @@ import torch
 
 import heddle.ops
 from heddle import _heddle
-from heddle.command_line import op_named
+from heddle.op import made_of, own_of
+from heddle.op_check import described_cases
 
 MOST_ELEMENTS = 40000  # of a tensor; larger cases are left to the tests of the bodies themselves
 
@@ -16,16 +17,15 @@ def dtype_of(name):
     return getattr(torch, name, None)
 
 
-def ops_named(tool, names):
-    """The ops of a command line: `all` is every one that can be called. Raises for a name that is none."""
-    if list(names) == ["all"]:
-        return [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
-    return [op_named(tool, name, heddle.ops.NAMES) for name in names]
+def cases_of(name):
+    """The cases of an op: {"name", "bound", "tensors": {name: (dtype, sizes, transposed)}, "attributes"}."""
+    cls = own_of(name)
+    return list(described_cases(cls)) if cls else _heddle.cases(name)
 
 
 def small_cases(name):
     """(number, case) of those that torch can hold and that take little time."""
-    for number, case in enumerate(_heddle.cases(name)):
+    for number, case in enumerate(cases_of(name)):
         tensors = case["tensors"].values()
         known = all(dtype_of(dtype) is not None and dtype != "int4" for dtype, _, _ in tensors)
         if known and all(math.prod(sizes) <= MOST_ELEMENTS for _, sizes, _ in tensors):
@@ -50,7 +50,10 @@ def tensors_of(name, number, case, seed=0):
         for key, (dtype, sizes, _) in case["tensors"].items()
         if key in names
     }
-    _heddle.prepare_case(name, number, stored)
+    if own_of(name) is None:
+        _heddle.prepare_case(name, number, stored)
+    else:  # numbers of an op that nobody knows: those that index a small tensor
+        stored = {key: each % 3 if each.dtype == torch.int32 else each for key, each in stored.items()}
     return {key: value.mT if case["tensors"][key][2] else value for key, value in stored.items()}
 
 
@@ -78,7 +81,12 @@ def call(name, inputs, case, **more):
     if out is None:
         device = getattr(next(iter(inputs.values())), "device", "cpu")
         out = out_of(name, case, device if isinstance(device, torch.device) else "cpu")
-    return results_of(getattr(heddle.ops, name)(**inputs, **case["attributes"], out=out, **more))
+    return results_of(function_of(name)(**inputs, **case["attributes"], out=out, **more))
+
+
+def function_of(name):
+    """The function of an op, of heddle's or of one's own."""
+    return made_of(name).function if own_of(name) else getattr(heddle.ops, name)
 
 
 def by_reference(name, inputs, case, **more):

@@ -4,7 +4,11 @@ Each case runs twice, and the largest one of each set of dtypes RUNS times. An o
 and is filled with other bits before each run: what an op does not write, or writes beside it, is found. All
 runs give the same bits. The reference runs on the CPU; the bound of an error is the case's own.
 
+An op of one's own runs its cases in programs too, and each access of its body is compared with what the class
+declares.
+
 python -m heddle.check softmax rms_norm
+python -m heddle.check my_file.py:MyOp
 python -m heddle.check all --device cpu --runs 10
 """
 
@@ -15,8 +19,10 @@ import torch
 
 import heddle
 import heddle.ops
-from heddle.cases import by_reference, call, distance, ops_named, rounding, small_cases, tensors_of
+from heddle.cases import by_reference, call, distance, rounding, small_cases, tensors_of
 from heddle.command_line import Parser, add_device, default_device, run_command
+from heddle.named import ops_named
+from heddle.op import own_of
 
 GUARD = 256  # bytes before and after an output
 CANARY = 0xA5
@@ -93,6 +99,17 @@ def runs_of(cases, runs):
     return {number: max(2, runs) if number in often else 2 for number, _ in cases}
 
 
+def accesses_of(cls):
+    """What is wrong with the body's accesses, and in programs, on this CPU."""
+    if not cls.declaration.body:
+        return []
+    try:
+        cls.check()
+    except heddle.Error as error:
+        return [f"FAIL {error}"]
+    return []
+
+
 def check_op(name, device, runs):
     """Prints a line for the op, and one for each case that does not hold. True if all hold."""
     cases = list(small_cases(name))
@@ -109,6 +126,8 @@ def check_op(name, device, runs):
             continue
         worst = max(worst, error)
         bodies[body] += 1
+    if cls := own_of(name):
+        faults += accesses_of(cls)
     ran = ", ".join(f"{count} in {body}" for body, count in bodies.items())
     note = f", {refused} refused" if refused else ""
     print(
@@ -122,7 +141,12 @@ def check_op(name, device, runs):
 
 def main(words=None):
     parser = Parser("check", __doc__)
-    parser.add_argument("ops", nargs="+", metavar="OP", help="names of ops; all: every one")
+    parser.add_argument(
+        "ops",
+        nargs="+",
+        metavar="OP",
+        help="names of ops, my_file.py:MyOp, my_file.py; all: every one of heddle",
+    )
     add_device(parser)
     parser.add_argument("--runs", type=int, default=1000, help="of the largest case of each set of dtypes")
     arguments = parser.parse_args(words)

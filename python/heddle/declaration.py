@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heddle.errors import InvalidArgument
+from heddle.kernel import FILES
 
 KINDS = {int: "int", float: "float", bool: "bool"}
 ROWS_IN_A_TILE = 16
@@ -31,7 +32,7 @@ class Declaration:
     doc: str
     tensors: tuple  # (name, writes, dims, dtypes, optional)
     attributes: tuple
-    tile: tuple  # (dimension, elements)
+    tile: tuple  # (dimension, elements, the value of a configuration that says it instead; "": none)
     in_place: bool
     body: str  # "": there is none
     file: str
@@ -41,6 +42,8 @@ class Declaration:
     scratch: tuple  # floats of each piece, as dimensions
     backward: tuple  # the names of its parameters; (): there is none
     matrices: tuple = ()  # those tensors that are matrices as they lie in memory, or codes with scales
+    configs: tuple = ()  # (((value, number), ...), whether it reorders sums); the first is the default
+    kernels: tuple = ()  # (file, text, place) of whole kernels, "sm80" or "sm90"; place: the text's own file
 
     def names(self, writes):
         return tuple(name for name, is_written, *_ in self.tensors if is_written == writes)
@@ -60,6 +63,7 @@ def declare(cls):
     if cls.header:  # in the order of the struct
         tensors = tuple(sorted(tensors, key=lambda each: cls.order.index(each[0])))
     body, file, line = _body(cls)
+    configs = _configs(cls)
     if not any(writes and not optional for _, writes, _, _, optional in tensors):
         raise InvalidArgument(f"[{cls.__name__}] writes is empty; an op writes one tensor or more")
     return Declaration(
@@ -67,7 +71,7 @@ def declare(cls):
         doc=inspect.cleandoc(cls.__dict__.get("__doc__") or f"{cls.__name__}, an op of one's own."),
         tensors=tensors,
         attributes=attributes,
-        tile=tuple(_tile(cls)),
+        tile=tuple(_tile(cls, configs)),
         in_place=bool(getattr(cls, "in_place", False)),
         body=body,
         file=file,
@@ -77,6 +81,8 @@ def declare(cls):
         scratch=_scratch(cls),
         backward=_backward(cls, tensors, attributes),
         matrices=tuple(cls.matrices),
+        configs=configs,
+        kernels=_kernels(cls),
     )
 
 
@@ -163,13 +169,83 @@ def _backward(cls, tensors, attributes):
     return names
 
 
-def _tile(cls):
+def _tile(cls, configs):
     given = getattr(cls, "tile", None)
     if not given or not isinstance(given, (tuple, list, dict)):
         raise _wrong(cls, "tile", given, 'must name one or two dimensions, like ("M",) or {"M": 4}')
-    if isinstance(given, dict):
-        return list(given.items())
-    return [(dim, ROWS_IN_A_TILE if at == 0 else 0) for at, dim in enumerate(given)]
+    if not isinstance(given, dict):
+        return [(dim, ROWS_IN_A_TILE if at == 0 else 0, "") for at, dim in enumerate(given)]
+    return [_tiled(cls, dim, far, configs) for dim, far in given.items()]
+
+
+def _tiled(cls, dim, far, configs):
+    """How far tiles cut a dimension: a number, or a value of all configurations."""
+    if isinstance(far, int) and far >= 0:
+        return dim, far, ""
+    known = [dict(values) for values, _ in configs if not dict(values).get("kernel")]
+    if not isinstance(far, str) or not known or not all(far in values for values in known):
+        raise _wrong(cls, f"the tile of {dim}", far, "must be elements, or a value that all configs have")
+    return dim, known[0][far], far
+
+
+def _configs(cls):
+    given = getattr(cls, "configs", None) or ()
+    form = 'must be like [{"rows": 16}, {"rows": 4, "reorders": True}]: names in lower case, whole numbers'
+    if not isinstance(given, (tuple, list)):
+        raise _wrong(cls, "configs", given, form)
+    made = []
+    for each in given:
+        values = (
+            {key: value for key, value in each.items() if key != "reorders"} if isinstance(each, dict) else {}
+        )
+        right = all(
+            re.fullmatch(r"[a-z][a-z0-9_]*", str(k)) and isinstance(v, int) for k, v in values.items()
+        )
+        if not values or not right:
+            raise _wrong(cls, "a configuration", each, form)
+        made.append((tuple(sorted((k, int(v)) for k, v in values.items())), bool(each.get("reorders"))))
+    if len(set(made)) < len(made):
+        raise _wrong(cls, "configs", given, "must have each configuration once")
+    return tuple(made)
+
+
+def _kernels(cls):
+    """(file, text, place) of each whole kernel; its plan is a function of the class."""
+    given = getattr(cls, "kernel", None)
+    if given is None:
+        return ()
+    form = 'must be CUDA as text or a pathlib.Path, or {"sm90": either}'
+    if isinstance(given, (str, Path)):
+        suffix = next((each for each in FILES if f".{each}." in str(given)), FILES[0])
+        given = {suffix if isinstance(given, Path) else FILES[0]: given}
+    if not isinstance(given, dict) or not set(given) <= set(FILES):
+        raise _wrong(cls, "kernel", given, form)
+    if not callable(getattr(cls, "plan", None)):
+        raise _wrong(
+            cls,
+            "plan",
+            getattr(cls, "plan", None),
+            "must be a static method plan(call, gpu): how it is launched",
+        )
+    made = []
+    for name, text in given.items():
+        if isinstance(text, Path):
+            path = _beside(cls, text)
+            made.append((name, path.read_text(), f'1 "{path}"'))
+        elif isinstance(text, str):
+            made.append((name, text, '{} "{}"'.format(*reversed(_place_of(cls, "kernel")))))
+        else:
+            raise _wrong(cls, "kernel", text, form)
+    return tuple(made)
+
+
+def _beside(cls, path):
+    """A path of a class: beside the file of the class; in a notebook, in the folder that it runs in."""
+    try:
+        folder = Path(inspect.getfile(cls)).parent
+    except (TypeError, OSError):
+        folder = Path()
+    return folder / path
 
 
 def _body(cls):
@@ -178,23 +254,23 @@ def _body(cls):
     if body is None:
         return "", "", 1
     if isinstance(body, Path):
-        path = body if body.is_absolute() else Path(inspect.getfile(cls)).parent / body
+        path = _beside(cls, body)
         return path.read_text(), str(path), 1
     if not isinstance(body, str):
         raise _wrong(cls, "body", body, "must be text in the tile language, or the pathlib.Path of a file")
-    file, line = _place_of(cls)
+    file, line = _place_of(cls, "body")
     return body, file, line
 
 
-def _place_of(cls):
-    """The file and line where the class writes its body; the body itself where no file has the class."""
-    owner = next(each for each in cls.__mro__ if "body" in each.__dict__)
+def _place_of(cls, part):
+    """The file and line where the class writes its body, or its kernel; "<body of X>": no file has it."""
+    owner = next(each for each in cls.__mro__ if part in each.__dict__)
     try:
         lines, first = inspect.getsourcelines(owner)
         tree = ast.parse(textwrap.dedent("".join(lines)))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "body" for t in node.targets):
+            if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == part for t in node.targets):
                 return inspect.getsourcefile(owner), first + node.value.lineno - 1
     except (OSError, TypeError, SyntaxError):
         pass
-    return f"<body of {cls.__name__}>", 1
+    return f"<{part} of {cls.__name__}>", 1

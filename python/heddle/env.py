@@ -1,4 +1,8 @@
-"""What heddle finds here: `python -m heddle.env`."""
+"""python -m heddle.env: what heddle finds here. The exit code says what is missing.
+
+Codes are added up: 1 torch, 2 a C++ compiler, which ops of one's own need on a CPU, 4 a GPU that can be used,
+8 NVRTC, which compiles for GPUs. `--need torch,compiler` asks for these alone, `--need none` for none.
+"""
 
 import importlib.metadata
 import json
@@ -12,6 +16,14 @@ import heddle.ops
 from heddle import _heddle
 from heddle.body import compiler
 from heddle.command_line import Parser, run_command
+
+# name: (exit code, how to get it)
+PARTS = {
+    "torch": (1, "pip install torch"),
+    "compiler": (2, "install g++ or clang++, or let HEDDLE_CXX name one"),
+    "gpu": (4, "NVIDIA's driver, and a GPU from compute capability 8.0 on"),
+    "nvrtc": (8, "pip install nvidia-cuda-nvrtc, or let HEDDLE_NVRTC name its folder"),
+}
 
 
 def _version(package):
@@ -52,17 +64,36 @@ def lines():
             yield name, rest.strip()
 
 
+def missing(found):
+    """The parts that are not there, of what `lines` found."""
+    has = {"torch": False, "compiler": compiler() is not None, "gpu": False, "nvrtc": False}
+    for name, text in found:
+        if name in has and not text.startswith(("none", "not installed")) and "cannot be used" not in text:
+            has[name] = True
+    return [name for name, there in has.items() if not there]
+
+
 def main(words=None):
     parser = Parser("env", __doc__)
+    parser.add_argument(
+        "--need", default=",".join(PARTS), help=f"parts that the exit code counts: {', '.join(PARTS)}; none"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON: a list of names and texts")
-    if parser.parse_args(words).json:
-        print(json.dumps([{"name": name, "text": text} for name, text in lines()], indent=2))
-        return
-    columns = max(shutil.get_terminal_size().columns, 40)
-    for name, text in lines():
-        print(
-            textwrap.fill(f"{name:<11} {text}", columns, subsequent_indent=" " * 12, break_on_hyphens=False)
-        )
+    arguments = parser.parse_args(words)
+    needed = [name for name in arguments.need.split(",") if name not in ("", "none")]
+    if unknown := [name for name in needed if name not in PARTS]:
+        parser.error(f"--need has {unknown[0]}; there are {', '.join(PARTS)}, none")
+    found = list(lines())
+    lacks = [name for name in missing(found) if name in needed]
+    found += [("missing", f"{name} (exit code {PARTS[name][0]}): {PARTS[name][1]}") for name in lacks]
+    if arguments.json:
+        print(json.dumps([{"name": name, "text": text} for name, text in found], indent=2))
+    else:
+        columns = max(shutil.get_terminal_size().columns, 40)
+        fill = {"width": columns, "subsequent_indent": " " * 12, "break_on_hyphens": False}
+        for name, text in found:
+            print(textwrap.fill(f"{name:<11} {text}", **fill))
+    return sum(PARTS[name][0] for name in lacks)
 
 
 if __name__ == "__main__":

@@ -252,7 +252,8 @@ class Megakernel:
         return Trace(**columns, tile=rows[:, len(names) :], nodes=tuple(nodes), ops=tuple(ops))
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the last run's trace: .nanotrace, .perfetto (ui.perfetto.dev) or .html, by its ending."""
+        """Writes the last run's trace: .nanotrace, .perfetto (ui.perfetto.dev), .json (chrome://tracing) or
+        .html, by its ending."""
         self._calls.write_trace(os.fspath(path))
 
     def _repr_html_(self):

@@ -5,9 +5,10 @@ import weakref
 from dataclasses import replace
 
 from heddle import _heddle
-from heddle.body import compile_body, device_text
+from heddle.body import compile_body, device_text, tile_values
 from heddle.declaration import declare
 from heddle.errors import InvalidArgument, Unsupported
+from heddle.kernel import call_of, gpu_of, planned
 from heddle.late_torch import follow_torch
 from heddle.megakernel import ScheduledOp
 
@@ -43,6 +44,12 @@ class Op:
     in_place        True: an output may be the same tensor as an input
     scratch         the floats that a tile takes with block.scratch, which a GPU must know: "D", or, for two
                     pieces, ("D", "2N")
+    configs         [{"rows": 16}, {"rows": 4}]: values that PickBest and `heddle tune` choose among, the
+                    default first. tile = {"M": "rows"} cuts by one, and a body has them as kRows. One that
+                    adds in another order has "reorders": True, and one of the whole kernel "kernel": 1
+    kernel, plan    a whole kernel for GPUs and how it is launched (docs/kernels.md); `body` runs elsewhere,
+                    and in programs
+    peers           {"torch": function of inputs and attributes}: what `bench` and `profile` time next to it
     cases           sizes and attributes that `check` runs, [{"M": 5, "D": 37}]; left out: a few
     bound           the largest |value - reference| / (1 + |reference|) that `check` allows in f32
 
@@ -58,11 +65,16 @@ class Op:
         scratch: str | tuple[str, ...]
         cases: list[dict[str, Any]] | None
         bound: float
+        kernel: Any
+        plan: Any
+        configs: Any
+        peers: Any
 
         # A call gives tensors, which a checker may take for an object of the class.
         def __getattr__(self, name: str) -> Any: ...
 
     header, order, matrices = None, (), {}  # of a class that heddle.load_ops makes
+    kernel, plan, configs, peers = None, None, (), {}
     reads = {}
     writes = {}
     tile = ()
@@ -86,13 +98,13 @@ class Op:
         cls, *tensors: "Any", out: "Any" = None, backend: "str | None" = None, **arguments: "Any"
     ) -> "Any":
         """Calls the op: inputs by position or name; outputs are made, or given as `out`. `backend`: "kernel",
-        "reference", or None for what heddle.set_backend chose."""
+        "reference" ("ref"), or None for what heddle.set_backend chose."""
         if _inside_torch is not None and _inside_torch.is_compiling():
             return _inside_torch.call(cls, tensors, out, backend, arguments)
         cls._require_declaration()
         made = _made(cls)
         chosen = _heddle.backend(made.name)
-        backend = chosen if backend is None else backend
+        backend = chosen if backend is None else "reference" if backend == "ref" else backend
         cls._prepare(backend)
         cls._require_attributes(arguments)
         if backend == chosen:
@@ -147,14 +159,14 @@ class Op:
                 f"[{cls.declaration.name}] backend is {backend!r}; must be 'kernel' or 'reference'"
             )
         if backend == "kernel":
-            cls._require_body()
+            cls._require_body(or_kernel=True)
         elif cls.reference is None:
             raise Unsupported(f"[{cls.declaration.name}] has no reference; give the class one")
         return _made(cls).name
 
     @classmethod
-    def _require_body(cls):
-        if not cls.declaration.body:
+    def _require_body(cls, or_kernel=False):
+        if not cls.declaration.body and not (or_kernel and cls.declaration.kernels):
             raise Unsupported(
                 f'[{cls.declaration.name}] has no body; give one, or call it with backend="reference"'
             )
@@ -188,6 +200,9 @@ class _Made:
                 "tile": list(declaration.tile),
                 "in_place": declaration.in_place,
                 "scratch": list(declaration.scratch),
+                "configs": [(dict(values), reorders) for values, reorders in declaration.configs],
+                "plan": _plan(self, declaration) if declaration.kernels else None,
+                "needs_kernel": not declaration.body,
                 "reference": _reference(self),
                 "compile": lambda: self.cls.compile(),  # the last one: its file has the body
             }
@@ -198,21 +213,46 @@ class _Made:
 def _made(cls):
     with _lock:
         if cls._made is None:
-            declaration = replace(cls.declaration, file="", line=0, header_file="")
+            kernels = tuple((file, text, "") for file, text, _ in cls.declaration.kernels)
+            declaration = replace(cls.declaration, file="", line=0, header_file="", kernels=kernels)
             made = _registered.get(declaration)
             if made is None:
                 same = sum(each.name == declaration.name for each in _registered)
                 name = f"{declaration.name}_{same + 1}" if same else declaration.name
                 made = _registered[declaration] = _Made(name, declaration)
             made.cls, cls._made = cls, made
-            if cls.declaration.body:
+            if cls.declaration.body or cls.declaration.kernels:
                 _heddle.set_own_text(made.name, *device_text(made.name, cls.declaration, made.layout))
         return cls._made
 
 
+def registered():
+    """The ops that classes declared and somebody used."""
+    return list(_registered.values())
+
+
 def made_of(name):
     """The op of that name, which a class declared."""
-    return next(made for made in list(_registered.values()) if made.name == name)
+    return next(made for made in registered() if made.name == name)
+
+
+def own_peers(cls):
+    """{name: function of its inputs and attributes} of what is timed next to the op: the tile body of one
+    with a whole kernel, and the class's `peers`."""
+    if cls is None:
+        return {}
+    known = {name: getattr(each, "__func__", each) for name, each in dict(cls.peers).items()}
+    if cls.declaration.kernels and cls.declaration.body:
+        configs = tuple(each for each in cls.configs or () if not each.get("kernel"))
+        tiles = {"kernel": None, "plan": None, "configs": configs, "__module__": cls.__module__}
+        tiles["name"] = f"{cls.declaration.name}_tiles"
+        known["tile body"] = type(f"{cls.__name__}Tiles", (cls,), tiles)
+    return known
+
+
+def own_of(name):
+    """The class that declared the op of that name; None where none did."""
+    return next((made.cls for made in registered() if made.name == name), None)
 
 
 def call_reference(cls, arrays, attributes):
@@ -222,6 +262,18 @@ def call_reference(cls, arrays, attributes):
     if isinstance(made, dict):
         return made
     return dict(zip(cls.declaration.names(True), made if isinstance(made, tuple) else (made,), strict=False))
+
+
+def _plan(of, declaration):
+    """The function that heddle asks how a call of the whole kernel is launched."""
+    names = [name for name, *_ in declaration.tensors]
+    of_kernel = tile_values(declaration, True)
+
+    def run(tensors, attributes, target, config):
+        call = call_of(names, tensors, attributes, config or of_kernel)
+        return planned(declaration, of.cls.plan(call, gpu_of(target)), call)
+
+    return run
 
 
 def _reference(of):

@@ -10,8 +10,8 @@ from heddle.megakernel import Megakernel, MegakernelConfig
 from heddle.op import call_reference
 
 SIZES = ((1, 1), (5, 37), (33, 64))  # of the tiled dimension, and of the others
-NUMPY = {"f32": "float32", "f16": "float16", "i32": "int32"}
-ROUNDING = {"float32": 0.0, "float16": 2.0**-10, "int32": 0.0}
+DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
+ROUNDING = {"float32": 0.0, "float16": 2.0**-10, "bfloat16": 2.0**-7, "int32": 0.0}
 WORKERS = 3
 
 
@@ -19,14 +19,14 @@ def cases_of(cls):
     """(sizes by dimension, attributes)"""
     declaration = cls.declaration
     attributes = {each.name for each in declaration.attributes}
-    names = {dim for _, _, dims, *_ in declaration.tensors for dim, _ in _dims(dims)} - attributes
-    tiled = {dim for dim, _ in declaration.tile}
+    dims = [dim for _, _, dims, *_ in declaration.tensors for dim, _ in _dims(dims)]
+    names = [dim for dim in dict.fromkeys(dims) if dim not in attributes]
+    tiled = {dim for dim, *_ in declaration.tile}
     if cls.cases is None:
         return [({name: row if name in tiled else other for name in names}, {}) for row, other in SIZES]
     made = []
     for case in cls.cases:
-        if names - set(case):
-            missing = ", ".join(sorted(names - set(case)))
+        if missing := ", ".join(name for name in names if name not in case):
             raise InvalidArgument(
                 f"[{declaration.name}] the case {case} has no {missing}; must give all sizes"
             )
@@ -51,7 +51,33 @@ def _shape(dims, sizes, attributes):
 def _dtypes(text):
     if text == "float":
         return ["float32", "float16"]
-    return [NUMPY[each] for each in text.split(" | ") if each in NUMPY] or ["float32"]
+    return [DTYPES[each] for each in text.split(" | ") if each in DTYPES] or ["float32"]
+
+
+def _variants(cls):
+    """(sizes, attributes, number of the dtype, whether what is optional is there) of all cases."""
+    has_optional = any(optional for *_, optional in cls.declaration.tensors)
+    defaults = {each.name: each.default for each in cls.declaration.attributes}
+    several = any(len(_dtypes(dtypes)) > 1 for *_, dtypes, _ in cls.declaration.tensors)
+    for (sizes, given), which, whole in itertools.product(
+        cases_of(cls), (0, 1) if several else (0,), (True, False) if has_optional else (True,)
+    ):
+        yield sizes, {**defaults, **given}, which, whole
+
+
+def described_cases(cls):
+    """The cases as those of heddle's own ops are described (heddle.cases)."""
+    for sizes, attributes, which, whole in _variants(cls):
+        tensors = {}
+        for name, writes, dims, dtypes, optional in cls.declaration.tensors:
+            if optional and (writes or not whole):
+                continue
+            choice = _dtypes(dtypes)
+            turned = which > 0 and name in cls.declaration.matrices
+            shape = _shape(dims, sizes, attributes)
+            tensors[name] = (choice[min(which, len(choice) - 1)], shape[::-1] if turned else shape, turned)
+        facts = ", ".join(f"{key}={value}" for key, value in {**sizes, **attributes}.items())
+        yield {"name": facts, "bound": cls.bound, "tensors": tensors, "attributes": attributes}
 
 
 def check(cls):
@@ -59,15 +85,29 @@ def check(cls):
         raise Unsupported(f"[{cls.declaration.name}] has no reference to check against; give the class one")
     cls.compile()
     random, errors = numpy.random.default_rng(1), {}
-    has_optional = any(optional for *_, optional in cls.declaration.tensors)
-    for (sizes, given), dtype, whole in itertools.product(
-        cases_of(cls), (0, 1), (True, False) if has_optional else (True,)
-    ):
-        defaults = {each.name: each.default for each in cls.declaration.attributes}
-        case = _Case(cls, sizes, {**defaults, **given}, dtype, whole, random)
-        if dtype == 0 or case.has_other_dtype:
-            errors[case.name] = case.run()
+    for variant in _variants(cls):
+        case = _Case(cls, *variant, random)
+        errors[case.name] = case.run()
     return errors
+
+
+def _as_f64(tensor):
+    return tensor.astype("float64") if isinstance(tensor, numpy.ndarray) else tensor.double().numpy()
+
+
+def _fill(tensor):
+    """With what no op writes: an element that is not written shows."""
+    lacks_nan = "int" in str(tensor.dtype)
+    tensor[...] = -1 if lacks_nan else numpy.nan
+
+
+def _tensor(values, dtype, in_torch):
+    """NumPy lacks bf16: an op with such a tensor has all of them from torch."""
+    if not in_torch:
+        return values.astype(dtype)
+    import torch
+
+    return torch.from_numpy(values).to(getattr(torch, dtype))
 
 
 class _Case:
@@ -75,36 +115,38 @@ class _Case:
 
     def __init__(self, cls, sizes, attributes, which, whole, random):
         self.cls, self.attributes = cls, attributes
-        self.inputs, self.outputs, self.has_other_dtype = {}, {}, False
-        for name, writes, dims, dtypes, optional in cls.declaration.tensors:
-            if optional and not whole:
+        self.inputs, self.outputs, dtypes_of = {}, {}, {}
+        for name, _, _, dtypes, optional in cls.declaration.tensors:
+            if whole or not optional:
+                choice = _dtypes(dtypes)
+                dtypes_of[name] = choice[min(which, len(choice) - 1)]
+        in_torch = "bfloat16" in dtypes_of.values()
+        for name, writes, dims, *_ in cls.declaration.tensors:
+            if name not in dtypes_of:
                 continue
-            choice = _dtypes(dtypes)
-            self.has_other_dtype |= len(choice) > 1
-            dtype = choice[min(which, len(choice) - 1)]
-            shape = _shape(dims, sizes, attributes)
+            shape, dtype = _shape(dims, sizes, attributes), dtypes_of[name]
             if writes:
-                self.outputs[name] = numpy.full(shape, numpy.nan if dtype != "int32" else -1, dtype)
+                self.outputs[name] = _tensor(numpy.zeros(shape), dtype, in_torch)
             elif dtype == "int32":
-                self.inputs[name] = random.integers(0, 3, shape, dtype)
+                self.inputs[name] = _tensor(random.integers(0, 3, shape, dtype), dtype, in_torch)
             else:
-                made = random.uniform(-1, 1, shape).astype(dtype)
+                made = _tensor(random.uniform(-1, 1, shape), dtype, in_torch)
                 # A matrix is read as it lies: the second time in columns.
                 is_turned = which > 0 and name in cls.declaration.matrices
-                self.inputs[name] = numpy.asfortranarray(made) if is_turned else made
-        rounding = max(ROUNDING[str(each.dtype)] for each in self.outputs.values())
+                self.inputs[name] = numpy.asfortranarray(made) if is_turned and not in_torch else made
+        rounding = max(ROUNDING[dtypes_of[name]] for name in self.outputs)
         self.bound = cls.bound + rounding
-        dtype = next(iter((*self.inputs.values(), *self.outputs.values()))).dtype
         facts = [f"{k}={v}" for k, v in {**sizes, **attributes}.items()]
-        self.name = ", ".join([*facts, str(dtype), *(() if whole else ("without what is optional",))])
+        facts.append(next(iter(dtypes_of.values())))
+        self.name = ", ".join([*facts, *(() if whole else ("without what is optional",))])
 
     def run(self):
-        arrays = {name: each.astype("float64") for name, each in self.inputs.items()}
+        arrays = {name: _as_f64(each) for name, each in self.inputs.items()}
         made = call_reference(self.cls, arrays, self.attributes)
         worst = 0.0
         for way in (self._accesses, self._call, self._program("threads"), self._program("reference")):
             for each in self.outputs.values():
-                each.fill(numpy.nan if each.dtype != "int32" else -1)
+                _fill(each)
             way()
             worst = max(worst, *(self._error(name, made[name], way.__name__) for name in self.outputs))
         return worst
@@ -128,7 +170,7 @@ class _Case:
         return run
 
     def _error(self, name, wanted, way):
-        got = self.outputs[name].astype("float64")
+        got = _as_f64(self.outputs[name])
         if got.shape != wanted.shape:
             raise InvalidArgument(
                 f"[{self.cls.declaration.name}] its reference returns {list(wanted.shape)} for {name};"

@@ -1,7 +1,8 @@
 """Ops of a folder: x.h (a struct of arguments with `visit`), x.cuh (a tile body), x.py for what is Python.
 
-They are written as those of heddle/ops are. What x.h says is read as text, so that nothing is compiled before
-the first call; the compiler then compares it with the struct.
+They are written as those of heddle/ops are; x_kernel.sm80.cuh and x_kernel.sm90.cuh are whole kernels. What
+x.h says is read as text, so that nothing is compiled before the first call; the compiler then compares it
+with the struct.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from heddle.errors import InvalidArgument, Unsupported, named
+from heddle.kernel import FILES
 from heddle.op import Op, _made
 
 VISIT = re.compile(r"\bv\s*\.\s*(\w+)\s*\(([^;]*)\)\s*;")
@@ -20,14 +22,18 @@ TYPES = {"i32": int, "float": float, "bool": bool}
 KINDS = ("read", "write", "optional_read", "optional_write", "matrix", "attribute", "choice")
 MATRIX = "f32 | f16 | bf16 | f8e4m3 | f8e5m2 | i8 | i4"  # what its elements may be
 # What x.py may say; all else is the header's.
-PARTS = ("reference", "backward", "cases", "tile", "in_place", "scratch", "bound")
+PARTS = (
+    *("reference", "backward", "cases", "tile", "in_place", "scratch", "bound"),
+    *("configs", "plan", "peers"),
+)
 
 
 @named
 def load_ops(folder):
     """Adds the ops of a folder, {name: class}: x.h and x.cuh in it, or in a folder of it. x.py may have
-    `reference`, `backward`, `cases`, `tile`, `in_place`, `scratch` and `bound`, as a class of heddle.Op has
-    them. Each is heddle.ops.<name> then, and has the methods of heddle.Op."""
+    `reference`, `backward`, `cases`, `tile`, `in_place`, `scratch`, `bound`, `configs` and `peers`, as a
+    class of heddle.Op has them, and `plan` for the whole kernel x_kernel.sm80.cuh or x_kernel.sm90.cuh.
+    Each is heddle.ops.<name> then, and has the methods of heddle.Op."""
     import heddle.ops
 
     folder = Path(folder).resolve()
@@ -36,6 +42,8 @@ def load_ops(folder):
         raise InvalidArgument(f"[load_ops] {folder} has no x.cuh beside an x.h; must be a folder of ops")
     loaded = {}
     for body in bodies:
+        if re.fullmatch(r"\w+_kernel\.sm\d+", body.stem):
+            continue
         if "." in body.stem:
             raise Unsupported(f"[{body.stem}] {body} is a variant for one architecture; must be x.cuh alone")
         loaded[body.stem] = _load(body)
@@ -69,6 +77,7 @@ def _load(body):
         "matrices": parts["matrices"],
         "order": tuple(key for _, key in sorted((at, key) for key, at in parts["order"].items())),
         "tile": (first,),
+        "kernel": _kernels(name, body) or None,
         "__annotations__": {key: hint for key, (hint, _) in parts["attributes"].items()},
         "__doc__": _comment(text) or f"{name}, an op of {body.parent}.",
         "__module__": __name__,
@@ -76,6 +85,17 @@ def _load(body):
         **said,
     }
     return type("".join(word.capitalize() for word in name.split("_")), (Op,), members)
+
+
+def _kernels(name, body):
+    """{"sm80": path} of the whole kernels beside the body."""
+    found = {
+        path: path.stem.removeprefix(f"{name}_kernel.") for path in body.parent.glob(f"{name}_kernel.*.cuh")
+    }
+    for path, file in found.items():
+        if file not in FILES:
+            raise Unsupported(f"[{name}] {path} is for {file}; must be {' or '.join(FILES)}")
+    return {file: path for path, file in sorted(found.items())}
 
 
 def _module(name, path):

@@ -45,6 +45,15 @@ def _number(name, value, least):
     return value
 
 
+def set_nvtx(on=True):
+    """Puts a range of NVTX around each call of an op, "heddle.rms_norm", for Nsight Systems and Nsight
+    Compute. They are there by themselves in a process that Nsight Systems started, and with HEDDLE_NVTX=1.
+    Raises Unsupported where neither torch with CUDA nor the package nvtx is there."""
+    from heddle import ranges
+
+    ranges.start() if on else ranges.stop()
+
+
 @named
 def set(policy, *, num_workers=1, max_configs=0, allow_failure=True, allow_reorder=False):
     """Settings of this thread's calls, for a `with`.

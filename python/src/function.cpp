@@ -1,6 +1,7 @@
 // Ops as functions of Python, called without a tuple or a dict.
 #include "python/src/arguments.h"
 #include "python/src/document.h"
+#include "python/src/ranges.h"
 #include "python/src/torch_route.h"
 
 namespace heddle::python {
@@ -48,6 +49,7 @@ PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     OpEntry& entry = entry_in(self);
     if (asks_for_dim(entry, count, names)) return call_with(entry.over_dim, args, count, names);
     const Given given = sort_arguments(entry, args, count, names);
+    const CallRange range(entry);
     const Route route = route_of(given);
     if (route != Route::kDirect) return call_torch(entry, given, route);
     try {
@@ -77,6 +79,7 @@ PyObject* call_past_dispatcher(PyObject* self, PyObject* const* args, Py_ssize_t
     const Function& function = function_in(self);
     try {
       const Given given = sort_arguments(function.entry, args, count, names);
+      const CallRange range(function.entry);
       if (!given.out && is_plain_torch(given))
         if (Object result = run_op(function.entry, given, true)) return result.release();
     } catch (const Error&) {

@@ -10,6 +10,7 @@
 #include "python/src/model.h"
 #include "python/src/own_op.h"
 #include "python/src/package.h"
+#include "python/src/ranges.h"
 #include "python/src/torch_route.h"
 
 namespace heddle::python {
@@ -37,9 +38,10 @@ nb::object autograd(nb::handle name, nb::handle in_python) {
 void set_backend(nb::handle op, nb::handle backend) {
   OpEntry& entry = entry_of(given_text(op));
   const std::string wanted = given_text(backend);
-  require(wanted == "kernel" || wanted == "reference",
-          "[{}] backend is '{}'; must be 'kernel' or 'reference'", entry.op.name, wanted);
-  entry.use_reference = wanted == "reference";
+  const bool is_reference = wanted == "reference" || wanted == "ref";
+  require(is_reference || wanted == "kernel", "[{}] backend is '{}'; must be 'kernel' or 'reference' ('ref')",
+          entry.op.name, wanted);
+  entry.use_reference = is_reference;
 }
 
 nb::str backend(nb::handle op) {
@@ -59,6 +61,15 @@ nb::object path() {
   made["why_no_kernel"] = nb::str(last.body ? last.body->why_no_kernel.c_str() : "");
   made["tuned"] = nb::str(last.tuned ? last.tuned->summary().c_str() : "");
   return made;
+}
+
+// (summary, nanoseconds, what the search of this call printed) of the configuration that the last call of this thread ran in;
+// None: its op's default.
+nb::object tuned() {
+  const Path& last = last_path();
+  if (!last.entry || !last.tuned) return nb::none();
+  return nb::make_tuple(text(last.tuned->summary()), last.tuned->ns,
+                        text(last.tuned->tried.empty() ? "" : tune::text_of(last.tuned->tried)));
 }
 
 // Sets this thread's settings of calls; gives those that were before.
@@ -132,6 +143,7 @@ NB_MODULE(_heddle, module) {
   module.def("set_backend", &set_backend);
   module.def("backend", &backend);
   module.def("last_path", &path);
+  module.def("last_tuned", &tuned);
   module.def("swap_settings", &swap_settings);
   module.def("describe_backends", &describe_backends);
   module.def("device_name", &device_name);
@@ -145,6 +157,7 @@ NB_MODULE(_heddle, module) {
   add_graph(module);
   add_own_ops(module);
   add_package(module);
+  add_ranges(module);
   module.def("use_exchange_tables", [](bool use) { use_exchange_tables(use); });
 }
 

@@ -21,7 +21,9 @@
 #include "python/src/arguments.h"
 #include "python/src/describe.h"
 #include "python/src/graph.h"
+#include "python/src/locked.h"
 #include "python/src/own_headers.h"
+#include "python/src/own_kernel.h"
 
 namespace heddle::python {
 
@@ -35,7 +37,8 @@ struct DimPlace {
 };
 struct TiledDim : DimPlace {
   std::string name;
-  i32 preferred = 0;  // elements in a tile; 0: all
+  i32 preferred = 0;   // elements in a tile; 0: all
+  std::string config;  // the value of a configuration that says it instead; "": none does
 };
 
 // In a tensor that every call has.
@@ -73,10 +76,14 @@ struct OwnOp {
   mutable std::mutex text_mutex;
   OpText device_text;
 
-  std::vector<TileAxis> axes(const std::byte* args) const {
+  std::vector<TileAxis> axes(const std::byte* args, const OpConfig* config) const {
     std::vector<TileAxis> axes;
-    for (const TiledDim& dim : tile)
-      axes.push_back({.dim = dim.name, .extent = size_at(fields, dim, args), .preferred = dim.preferred});
+    for (const TiledDim& dim : tile) {
+      const bool is_chosen = config && !dim.config.empty() && config->contains(dim.config);
+      axes.push_back({.dim = dim.name,
+                      .extent = size_at(fields, dim, args),
+                      .preferred = is_chosen ? i32(config->at(dim.config)) : dim.preferred});
+    }
     return axes;
   }
   // Two operations for each element that it writes: nobody says what the body computes.
@@ -218,18 +225,6 @@ OwnOp& own_op(const std::string& name) {
   return *found->second;
 }
 
-// Holds the interpreter.
-class Locked {
- public:
-  Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
- private:
-  const PyGILState_STATE state_;
-};
-
 nb::bytes bytes_of(std::span<const double> values) {
   return nb::bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
@@ -355,12 +350,12 @@ Case smallest_case(const std::string& op, const std::vector<Field>& fields,
 std::vector<TiledDim> read_tile(const OpSpec& op, const nb::list& tile) {
   std::vector<TiledDim> made;
   for (const nb::handle each : tile) {
-    const auto given = nb::cast<nb::tuple>(each);  // name, elements
+    const auto given = nb::cast<nb::tuple>(each);  // name, elements, the value of a configuration or ""
     const std::string name = text(given[0]);
     const std::optional<DimPlace> place = place_of_dim(op.fields, name);
     require(place.has_value(), "[{}] tile has {}; must be a dimension of reads or writes that every call has",
             op.name, name);
-    made.push_back({*place, name, nb::cast<i32>(given[1])});
+    made.push_back({*place, name, nb::cast<i32>(given[1]), text(given[2])});
   }
   require(made.size() <= 2, "[{}] tile has {} dimensions; must have one or two", op.name, made.size());
   return made;
@@ -399,7 +394,9 @@ nb::dict add_own_op(const nb::dict& declared) {
     for (const Field& field : own->fields)
       if (field.is_matrix()) require_matrix(own->name.c_str(), field.name.c_str(), matrix_of(field, args));
   };
-  op.axes = [own](const std::byte* args, const TilingTarget&) { return own->axes(args); };
+  op.axes = [own](const std::byte* args, const TilingTarget& target) {
+    return own->axes(args, target.config);
+  };
   op.flops = [own](const std::byte* args, const TileCoord& tile) { return own->flops(args, tile); };
   op.body = [own](const std::byte* args, const TileCoord& tile) { own->run_body(args, tile); };
   op.watched_body = [own](const std::byte* args, const TileCoord& tile, const AccessHook& hook) {
@@ -417,6 +414,13 @@ nb::dict add_own_op(const nb::dict& declared) {
     return cases;
   };
   op.traits.in_place = nb::cast<bool>(declared["in_place"]);
+  if (const auto configs = own_configs(op.name, nb::cast<nb::list>(declared["configs"])); !configs.empty())
+    op.configs = [configs](const std::byte*, const TilingTarget& target) {
+      return configs_for(configs, target);
+    };
+  if (const nb::object plan = declared["plan"]; !plan.is_none())
+    op.kernel = own_kernel_rule(op.name, op.fields, nb::object(plan).release().ptr(),
+                                nb::cast<bool>(declared["needs_kernel"]));
   if (const nb::object reference = declared["reference"]; !reference.is_none()) {
     own->reference = nb::object(reference).release().ptr();
     op.reference = [own](const std::byte* args, Values& values) { own->run_reference(args, values); };

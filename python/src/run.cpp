@@ -238,6 +238,7 @@ class Call {
     if (!on_gpu && !of_cpu) of_cpu = &tune::OpTuner::of_process(backend_at(place_), 0);
     tune::OpTuner& tuner = on_gpu ? tune::OpTuner::of_process(backend_at(place_), place_.device) : *of_cpu;
     if (!tuner.may_choose()) return;
+    entry_.prepare(place_);
     const CallSite site = this->site();
     const Unlocked others(tune::thread_settings().policy == tune::Policy::kPickBest);
     tuned_ = tuner.choose(entry_.op, args_, site);

@@ -73,7 +73,7 @@ class GpuArray:
 
     def __dlpack__(self, **_):
         sizes = (ctypes.c_int64 * self.like.ndim)(*self.like.shape)
-        code = {"f": 2, "i": 0}[self.like.dtype.kind]
+        code = {"f": 2, "i": 0, "u": 4}[self.like.dtype.kind]  # NumPy has no bf16: its bits are uint16
         bits = self.like.dtype.itemsize * 8
         managed = Managed(Tensor(self.address, CUDA, 0, self.like.ndim, code, bits, 1, sizes, None, 0))
         self.shown = managed, sizes  # must live as long as the capsule is used

@@ -9,7 +9,7 @@ import pytest
 
 import heddle
 from heddle import command_line, env
-from heddle.cases import ops_named
+from heddle.named import ops_named
 
 
 def refused(capsys, words, parse):

@@ -134,9 +134,13 @@ TEST(Command, TraceSaysWhatProfileSaidAndConverts) {
   output({"trace", file, "--out", scratch.path("run.perfetto-trace")});
   expect_words(read_file(scratch.path("run.perfetto-trace")), {"worker 3 on ", "layers.1.attention"});
 
-  const Outcome ending = run_program({.args = {"profile", kModel, "--out", scratch.path("run.json")}});
+  output({"trace", file, "--out", scratch.path("run.json")});
+  expect_words(read_file(scratch.path("run.json")),
+               {"\"traceEvents\"", "worker 3 on ", "layers.1.attention"});
+
+  const Outcome ending = run_program({.args = {"profile", kModel, "--out", scratch.path("run.txt")}});
   EXPECT_EQ(ending.code, 2);
-  expect_words(ending.err, {"run.json", ".nanotrace, .html, .perfetto-trace or .perfetto"});
+  expect_words(ending.err, {"run.txt", ".nanotrace, .html, .json, .perfetto-trace or .perfetto"});
   const Outcome other = run_program({.args = {"trace", kModel + "/config.json"}});
   EXPECT_EQ(other.code, 1);
   expect_words(other.err, {"config.json", "not a .nanotrace", "another magic"});

@@ -1,6 +1,8 @@
 #include "apps/heddle/support/python_part.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -27,15 +29,29 @@ constexpr const char* kStart =
     "             'HEDDLE_PYTHON names another interpreter')\n"
     "runpy.run_module(name, run_name='__main__', alter_sys=True)\n";
 
+// "my_file.py:MyOp", "my_file.py" and "package.module:MyOp" name ops that only Python knows; "cuda:1" names none.
+bool is_own_op(std::string_view word) {
+  if (word.starts_with('-')) return false;
+  const size_t colon = word.rfind(':');
+  if (colon == std::string_view::npos) return word.ends_with(".py");
+  const std::string_view name = word.substr(colon + 1);
+  return !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
+         !std::filesystem::exists(word);
+}
+
 std::string module_of(const std::vector<std::string_view>& words) {
   if (words.size() < 2) return {};
   const auto is_suite = [](std::string_view word) {
     return word == "--suite" || word.starts_with("--suite=");
   };
-  if (words[0] == "bench" && std::ranges::any_of(words, is_suite)) return "heddle.bench";
-  if (words[0] == "check" && (words[1] == "all" || find_op(words[1])) && !std::filesystem::exists(words[1]))
+  const bool has_own = std::ranges::any_of(words.begin() + 1, words.end(), is_own_op);
+  if (words[0] == "bench" && (has_own || std::ranges::any_of(words, is_suite))) return "heddle.bench";
+  if ((words[0] == "tune" || words[0] == "layout") && has_own) return "heddle." + std::string(words[0]);
+  if (words[0] == "check" &&
+      (has_own || ((words[1] == "all" || find_op(words[1])) && !std::filesystem::exists(words[1]))))
     return "heddle.check";
-  const bool is_tool = words[1] == "trace" || words[1] == "ncu" || words[1] == "sanitizer";
+  constexpr std::array kTools = {"trace", "ncu", "nsys", "sanitizer"};
+  const bool is_tool = std::ranges::find(kTools, words[1]) != kTools.end();
   return words[0] == "profile" && is_tool ? "heddle.profile" : "";
 }
 

@@ -5,9 +5,9 @@
 
 namespace heddle {
 
-// Replaces this process by `python3 -m heddle.bench`, `heddle.check` or `heddle.profile` where the arguments ask for them:
-// `heddle bench --suite ...`, `heddle check OP ...`, `heddle profile trace|ncu|sanitizer ...`. $HEDDLE_PYTHON names the
-// interpreter. The ops are registered. Returns "" where they do not, and why where the interpreter does not start.
+// Replaces this process by `python3 -m heddle.bench`, `heddle.check`, `heddle.profile`, `heddle.tune` or `heddle.layout` where
+// the arguments ask for them: `heddle bench --suite ...`, `heddle check OP ...`, `heddle profile trace|ncu|nsys|sanitizer ...`,
+// and each of them for an op of one's own, `my_file.py:MyOp`. $HEDDLE_PYTHON names the interpreter. The ops are registered. Returns "" where they do not, and why where the interpreter does not start.
 std::string hand_to_python(int argc, char** argv);
 
 }  // namespace heddle

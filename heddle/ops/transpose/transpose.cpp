@@ -11,18 +11,23 @@ std::vector<Case> cases();
 
 namespace {
 
+constexpr i32 kMostTile = 1024, kUsualTile = 64;
+
 void infer(std::byte* args) {
   auto& a = as<Transpose>(args);
   require_rank("transpose", "x", a.x, 2);
   require(is_wide_float(a.x.dtype) || a.x.dtype == DType::kI32,
           "[transpose] x is {}; must be f32, f16, bf16 or i32", shape_text(a.x));
+  require(a.tile_size >= 0 && a.tile_size <= kMostTile,
+          "[transpose] tile_size is {}; must be 0 (heddle chooses) to {}", a.tile_size, kMostTile);
   set_output("transpose", "y", a.y, a.x.dtype, {a.x.last(), a.x.size[0]});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   const auto& a = as<Transpose>(args);
-  return {{.dim = "M", .extent = a.x.size[0], .preferred = 64},
-          {.dim = "N", .extent = a.x.last(), .preferred = 64}};
+  const i32 side = a.tile_size > 0 ? a.tile_size : kUsualTile;
+  return {{.dim = "M", .extent = a.x.size[0], .preferred = side},
+          {.dim = "N", .extent = a.x.last(), .preferred = side}};
 }
 
 void reference(const std::byte* args, Values& values) {
@@ -46,6 +51,7 @@ RowWork row_work(const std::byte* args) {
       .form = words ? RowForm::kTiles : RowForm::kElementTiles, .matrices = {&a.x, &a.y}, .adds_up = false};
   if (a.y.dtype != a.x.dtype)
     work.misfit = fmt::format("x is {} and y {}; must be of one dtype", name(a.x.dtype), name(a.y.dtype));
+  if (a.tile_size > 0) work.misfit = "tile_size is given, and its tiles have a size of their own";
   return work;
 }
 

@@ -11,6 +11,7 @@ std::vector<Case> cases() {
     cases.push_back(make_case(Transpose{.x = input(DType::kF32, {m, n}), .y = input(DType::kBf16, {n, m})},
                               rounding_bound(DType::kBf16, 0)));
   }
+  cases.push_back(make_case(Transpose{.x = input(DType::kF32, {130, 67}), .tile_size = 16}, 0));
   return cases;
 }
 

@@ -5,12 +5,14 @@ float32 before it is timed, next to its peers, in turn in a random order. Every 
 A time is the median over the visits, with half of the distance between their quartiles.
 
   python -m heddle.bench --suite smoke
+  python -m heddle.bench my_file.py:MyOp --size M=4096,D=1024   # next to its tile body and its peers
   python -m heddle.bench --suite rows --out rows.json --page rows.html
   python -m heddle.bench --suite rows --compare rows.json   # exit code 1 if a row has become slower by 5 %
 
 HEDDLE_BENCH_PEERS names a folder with further packages, such as liger_kernel.
 """
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -20,14 +22,27 @@ from pathlib import Path
 import torch
 
 import heddle
+import heddle.ops
 from heddle.bench import compare, measure, page, report, suites
 from heddle.bench.peers import KNOWN, Peers
+from heddle.bench.suites import own
 from heddle.command_line import Parser, add_device, default_device, did_you_mean, run_command
+from heddle.named import ops_named
+from heddle.op import registered
+from heddle.profile.__main__ import sizes_of
+from heddle.profile.trace import attributes_of
 
 
 def parse(words):
     parser = Parser("bench", __doc__)
-    parser.add_argument("--suite", choices=suites.NAMES, required=True, help="what is measured")
+    parser.add_argument("ops", nargs="*", metavar="OP", help="ops of your own: my_file.py:MyOp")
+    parser.add_argument("--suite", choices=suites.NAMES, help="what is measured")
+    parser.add_argument("--size", help="with OP: NAME=NUMBER,... by dimension; default: its largest case")
+    parser.add_argument("--dtype", default="float32", help="with OP and --size: of tensors that may have it")
+    parser.add_argument("--attribute", help="with OP and --size: eps=1e-6,kind=max")
+    parser.add_argument(
+        "--backend", choices=("kernel", "reference", "ref"), default="kernel", help="of heddle's calls"
+    )
     parser.add_argument("--out", type=Path, help="JSON file for the results")
     parser.add_argument("--page", type=Path, help="HTML file with plots; needs no network")
     parser.add_argument("--compare", type=Path, help="JSON file of another run of this suite")
@@ -45,14 +60,49 @@ def parse(words):
     words = sys.argv[1:] if words is None else words
     arguments = parser.parse_args(words)
     arguments.words = words
+    if bool(arguments.ops) == bool(arguments.suite):
+        parser.error("give --suite, or ops of your own as my_file.py:MyOp")
+    if arguments.backend != "kernel" and arguments.device not in (None, "cpu"):
+        parser.error(f"--backend {arguments.backend} runs on a CPU; give --device cpu")
     if arguments.visits < 1 or arguments.rounds < 1:
         parser.error(f"--visits {arguments.visits}, --rounds {arguments.rounds}: must be positive")
     unknown = {name for name in arguments.peers.split(",") if name} - {*KNOWN, "none"}
     if unknown:
         meant = did_you_mean(min(unknown), (*KNOWN, "none"))
         parser.error(f"--peers has {', '.join(sorted(unknown))}{meant}; there are {', '.join(KNOWN)}, none")
-    arguments.device = arguments.device or default_device()
+    usual = default_device() if arguments.backend == "kernel" else "cpu"
+    arguments.device = arguments.device or usual
+    arguments.names = ops_named("bench", arguments.ops)
+    arguments.suite = arguments.suite or " ".join(arguments.names)
     return arguments
+
+
+def works_of(arguments, peers):
+    """What is measured: the works of a suite, or those of ops of one's own."""
+    tiny = arguments.scale == "tiny"
+    if not arguments.names:
+        return suites.works_of(arguments.suite, peers, arguments.device, tiny)
+    sizes = sizes_of(arguments.size) if arguments.size else None
+    given = attributes_of(arguments.attribute)
+    return [
+        work
+        for op in arguments.names
+        for work in own.works(arguments.device, tiny, op, sizes, arguments.dtype, given)
+    ]
+
+
+@contextlib.contextmanager
+def backend_of(works, backend):
+    """Calls of the works' ops run that backend meanwhile."""
+    ops = {work.op for work in works} & {*heddle.ops.NAMES, *(made.name for made in registered())}
+    ops |= {call for op in ops for call, _ in heddle.ops.info(op).gradient}
+    for op in ops:
+        heddle.set_backend(op, backend)
+    try:
+        yield
+    finally:
+        for op in ops:
+            heddle.set_backend(op, "kernel")
 
 
 def run_suite(arguments):
@@ -65,7 +115,7 @@ def run_suite(arguments):
     peers = Peers(arguments.device, [name for name in arguments.peers.split(",") if name])
     works = [
         work
-        for work in suites.works_of(arguments.suite, peers, arguments.device, tiny)
+        for work in works_of(arguments, peers)
         if any(text in work.name for text in arguments.only.split("|"))
     ]
     if not works:
@@ -83,7 +133,8 @@ def run_suite(arguments):
     def say(found):
         print(found, file=sys.stderr, flush=True)
 
-    rows, failures, left_out = measure.run(works, bench, arguments.visits, arguments.time_limit, say)
+    with backend_of(works, arguments.backend):
+        rows, failures, left_out = measure.run(works, bench, arguments.visits, arguments.time_limit, say)
     for row in rows:
         print("\n".join(report.lines_of(row)))
     return result | {"rows": rows, "failures": failures, "left_out": left_out}
@@ -97,11 +148,14 @@ def units_again(arguments, works):
             sys.executable,
             "-m",
             "heddle.bench",
-            "--suite",
-            arguments.suite,
+            *(arguments.ops or ("--suite", arguments.suite)),
             "--only",
             "|".join(works),
         ]
+        command += ["--dtype", arguments.dtype, "--backend", arguments.backend]
+        for flag in ("size", "attribute"):
+            if value := getattr(arguments, flag):
+                command += [f"--{flag}", value]
         command += ["--device", arguments.device, "--scale", arguments.scale, "--out", str(out)]
         command += ["--visits", str(arguments.visits), "--rounds", str(arguments.rounds)]
         command += ["--peers", "none", "--seconds", "0", "--commit", "again"]

@@ -13,6 +13,7 @@ from heddle.errors import UnknownName, did_you_mean
 from heddle.late_torch import follow_torch
 from heddle.ops.info import OpInfo, info
 from heddle.ops.reductions import amax, mean, sum
+from heddle.ranges import follow_profilers
 
 # NVIDIA's compiler may be a package of this interpreter, whether or not its environment is activated.
 _heddle.set_python_packages([folder for folder in sys.path if folder])
@@ -34,3 +35,4 @@ def __getattr__(name):
 
 
 follow_torch()  # torch.compile must know the functions before it first meets one
+follow_profilers()

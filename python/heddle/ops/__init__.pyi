@@ -2784,7 +2784,7 @@ def sympow_mma_backward(
     Raises heddle.InvalidArgument for other dtypes, sizes, strides or attributes.
     """
 
-def transpose(x: T, *, out: T | dict[str, T] | None = None) -> T:
+def transpose(x: T, *, tile_size: int = 0, out: T | dict[str, T] | None = None) -> T:
     """y[n, m] = x[m, n]
 
     y[n, m] = x[m, n], converted to the element type of y.
@@ -2793,6 +2793,8 @@ def transpose(x: T, *, out: T | dict[str, T] | None = None) -> T:
         x: [M, N]; float32, float16, bfloat16 or int32
     Outputs:
         y: [N, M]; float32, float16, bfloat16 or int32
+    Attributes:
+        tile_size = 0: int; rows and columns of a worker's tile, which change no value; 0: heddle chooses
     Gradient: of x.
     Example:
         >>> import heddle.ops, torch

@@ -1,1 +1,1 @@
-"""Looks at single ops: `python -m heddle.profile trace|ncu|sanitizer -- OP`."""
+"""Looks at single ops: `python -m heddle.profile trace|ncu|nsys|sanitizer -- OP`."""

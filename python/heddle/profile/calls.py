@@ -12,6 +12,7 @@ import torch
 
 import heddle
 from heddle.cases import call, small_cases, tensors_of
+from heddle.named import ops_named
 
 
 def some(cases, most):
@@ -57,7 +58,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0, help="after which no case begins")
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
-    for op in arguments.ops:
+    for op in ops_named("profile", arguments.ops):
         if time.monotonic() < end:
             print(json.dumps(run_op(op, arguments.device, arguments.most, end)), flush=True)
 

@@ -1,4 +1,4 @@
-"""Nsight Compute over the cases of an op: bytes, rates, occupancy and stalls of each kernel, in words."""
+"""Nsight Compute over the cases of an op, or over a command: bytes, rates, occupancy and stalls, in words."""
 
 import csv
 import subprocess
@@ -121,31 +121,45 @@ def in_words(kernel):
         yield f"    a warp that does not issue: {words}"
 
 
-def command_of(tool, op, most):
-    program = [sys.executable, "-m", "heddle.profile.calls", op, "--device", "cuda", "--most", str(most)]
-    # Kernels of heddle; torch's fill the tensors.
-    choice = [
-        "--kernel-name-base",
-        "function",
-        "--kernel-name",
-        "regex:^(launch[0-9]+|standalone|call|megakernel)$",
-    ]
-    return [
-        tool,
-        "--csv",
-        "--page",
-        "details",
-        "--print-units",
-        "base",
-        "--metrics",
-        ",".join(METRICS),
-        *choice,
-        *program,
-    ]
+# Kernels of heddle; torch's fill the tensors.
+OURS = "regex:^(launch[0-9]+|standalone|call|megakernel)$"
+
+
+def command_of(tool, program, choice=()):
+    form = ["--csv", "--page", "details", "--print-units", "base", "--metrics", ",".join(METRICS)]
+    return [tool, *form, *choice, *program]
+
+
+def measured(program, choice, run_process):
+    command = command_of(find("ncu"), program, choice)
+    done = run_process(command, capture_output=True, text=True, check=False)
+    return parse(done.stdout + done.stderr)
 
 
 def run(op, most=4, run_process=subprocess.run):
     """Lines about all launches of an op's cases."""
-    done = run_process(command_of(find("ncu"), op, most), capture_output=True, text=True, check=False)
-    kernels = parse(done.stdout + done.stderr)
+    program = [sys.executable, "-m", "heddle.profile.calls", op, "--device", "cuda", "--most", str(most)]
+    kernels = measured(program, ["--kernel-name-base", "function", "--kernel-name", OURS], run_process)
     return [line for kernel in kernels for line in in_words(kernel)]
+
+
+def run_command(command, most=8, run_process=subprocess.run):
+    """Lines about the kernels of a command: of each name the launch of median time, the longest in all
+    first."""
+    by_name = {}
+    for kernel in measured(command, (), run_process):
+        by_name.setdefault(kernel.name, []).append(kernel)
+
+    def seconds(kernel):
+        return kernel.values.get("time", 0)
+
+    groups = sorted(by_name.values(), key=lambda group: -sum(map(seconds, group)))
+    for group in groups[: most or len(groups)]:
+        first, *rest = in_words(sorted(group, key=seconds)[len(group) // 2])
+        total = sum(map(seconds, group)) * 1e6
+        yield first + (
+            f"; the median of {len(group)} launches, {total:.1f} us in all" if len(group) > 1 else ""
+        )
+        yield from rest
+    if most and len(groups) > most:
+        yield f"and {len(groups) - most} other kernels; --most 0 shows all"

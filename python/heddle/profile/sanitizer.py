@@ -1,4 +1,4 @@
-"""compute-sanitizer over the cases of ops: what it found, in words."""
+"""compute-sanitizer over the cases of ops, or over a command: what it found, in words."""
 
 import contextlib
 import json
@@ -106,8 +106,32 @@ class Process:
         return found
 
 
-def run(ops, check, most=8, seconds=0.0, device="cuda", start=Process):
-    """Runs the cases of all ops in one process under a check. Yields lines, and last whether all is clean."""
+def run_command(command, check, start=Process):
+    """Runs a command under a check. Yields what it prints, what was found, and last whether all is clean."""
+    tool = [find("compute-sanitizer"), "--tool", check, "--error-exitcode", str(FOUND), *command]
+    process, said = start(tool, 1e6), []
+    for line in process.lines:
+        line = line.rstrip("\n")
+        said.append(line)
+        if not line.startswith(MARK):
+            yield line
+    report, code = parse(said), process.code()
+    found = sum(each["count"] for each in report.kinds.values())
+    is_clean = code == 0 and report.total == 0 and not report.kinds
+    verdict = f"{found or report.total} FOUND" if found or report.total else "clean" if is_clean else "FAILED"
+    yield f"{check:9} {verdict}"
+    for kind, each in report.kinds.items():
+        yield f"    {each['count']} x {kind}" + (f" at {each['at']}" if each["at"] else "")
+    yield from (f"    {problem}" for problem in report.problems)
+    if report.total is None:
+        yield f"    no summary, and exit code {code}; the last lines were:"
+        yield from (f"    {line}" for line in said[-8:])
+    yield is_clean
+
+
+def run(ops, check, most=8, seconds=0.0, device="cuda", start=Process, names=None):
+    """Runs the cases of all ops in one process under a check. Yields lines, and last whether all is clean.
+    `names`: the registry's of ops that are named by a file."""
     process = start(
         command_of(find("compute-sanitizer"), check, ops, device, most, seconds),
         seconds + GRACE if seconds else 1e6,
@@ -127,6 +151,6 @@ def run(ops, check, most=8, seconds=0.0, device="cuda", start=Process):
             clean = clean and report.total == 0
         yield from (f"    {problem}" for problem in report.problems)
         clean = clean and not report.kinds and not report.problems
-    if missing := [op for op in ops if op not in seen]:
+    if missing := [op for op in names or ops if op not in seen]:
         yield f"{check}: not run: {', '.join(missing)}"
     yield process.code() == 0 and clean and not missing

@@ -15,6 +15,11 @@ TOOLS = {
         ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"),
         "Nsight Compute comes with the CUDA toolkit, or as nsight-compute from NVIDIA's repositories",
     ),
+    "nsys": (
+        "HEDDLE_NSYS",
+        ("/usr/local/cuda/bin/nsys", "/opt/nvidia/nsight-systems/*/bin/nsys"),
+        "Nsight Systems comes with the CUDA toolkit, or as nsight-systems from NVIDIA's repositories",
+    ),
     "compute-sanitizer": (
         "HEDDLE_SANITIZER",
         ("/usr/local/cuda/bin/compute-sanitizer", "{site}/nvidia/cu13/compute-sanitizer/compute-sanitizer"),

@@ -8,6 +8,7 @@ import heddle
 from heddle.bench import timing
 from heddle.bench.timing import Yardstick
 from heddle.cases import call, dtype_of, random_tensor, small_cases, tensors_of
+from heddle.op import own_of, own_peers
 
 
 def elements_of(case):
@@ -23,14 +24,44 @@ def largest_case(op):
     return tensors_of(op, number, case), case
 
 
-def sized_case(op, sizes, dtype):
-    """Tensors of the sizes that are given for the names of dimensions; what is optional is left out."""
+def attributes_of(text):
+    """ "eps=1e-6,kind=max" as texts by name."""
+    made = {}
+    for part in filter(None, (text or "").split(",")):
+        name, equals, value = part.partition("=")
+        if not name or not equals:
+            raise heddle.InvalidArgument(f"[profile] --attribute has {part!r}; must be NAME=VALUE,...")
+        made[name] = value
+    return made
+
+
+def attribute_value(op, info, text):
+    """The value that a text names, as the attribute has it."""
+    if info.type == "bool":
+        return text.lower() in ("1", "true", "yes")
+    try:
+        return {"int": int, "float": float}.get(info.type, str)(text)
+    except ValueError:
+        raise heddle.InvalidArgument(
+            f"[profile] {op}: {info.name} is {text!r}; must be of type {info.type}"
+        ) from None
+
+
+def sized_case(op, sizes, dtype, given=()):
+    """Tensors of the sizes that are given for the names of dimensions; what is optional is left out. `given`:
+    texts of attributes by name."""
     import numpy
 
     info, generator = heddle.ops.info(op), numpy.random.default_rng(1)
     if why := info.why_not:
         raise heddle.Unsupported(f"[profile] {op}: {why}")
+    known = {each.name: each for each in info.attributes}
+    if unknown := set(given) - set(known):
+        raise heddle.InvalidArgument(
+            f"[profile] {op} has no attribute {min(unknown)}; it has {', '.join(known)}"
+        )
     attributes = {each.name: each.default for each in info.attributes}
+    attributes |= {name: attribute_value(op, known[name], text) for name, text in dict(given).items()}
     inputs = {}
     for tensor in (each for each in info.inputs if not each.optional):
         shape = []
@@ -71,9 +102,22 @@ def program_lines(op, inputs, results, attributes, out):
         yield f"wrote {out}"
 
 
-def run(op, device, sizes=None, dtype="float32", out=None):
+def rate_text(gb):
+    """A rate in GB/s; of small tensors in MB/s, as 0.0 says nothing."""
+    return f"{gb:.1f} GB/s" if gb >= 1 else f"{gb * 1e3:.1f} MB/s"
+
+
+def peers_of(op, inputs, attributes):
+    """What the class of an op of one's own names to be timed next to it."""
+    return {
+        name: lambda function=function: function(*inputs.values(), **attributes)
+        for name, function in own_peers(own_of(op)).items()
+    }
+
+
+def run(op, device, sizes=None, dtype="float32", out=None, given=()):
     """Lines about the op's largest case, or about tensors of given sizes."""
-    inputs, case = sized_case(op, sizes, dtype) if sizes else largest_case(op)
+    inputs, case = sized_case(op, sizes, dtype, given) if sizes else largest_case(op)
     inputs = {name: each.to(device) for name, each in inputs.items()}
     results = call(op, inputs, case)
     path = heddle.last_path()
@@ -86,10 +130,14 @@ def run(op, device, sizes=None, dtype="float32", out=None):
         yield f"{path.copies} inputs were copied first, since they do not lie as rows"
     size = sum(each.numel() * each.element_size() for each in (*inputs.values(), *results))
     copy = Yardstick(device, tiny=False).copy(size)
-    times = timing.bursts({"op": lambda: call(op, inputs, case), "copy": copy}, device, rounds=7)
+    others = peers_of(op, inputs, case["attributes"])
+    times = timing.bursts({"op": lambda: call(op, inputs, case), "copy": copy, **others}, device, rounds=7)
     mine, copied = statistics.median(times["op"]), min(times["copy"])
-    yield f"{mine * 1e3:.1f} us for {size / 1e6:.3f} MB: {size / mine / 1e6:.1f} GB/s"
-    yield f"{copied / mine:.2f} of torch's copy of as many bytes, {size / copied / 1e6:.1f} GB/s"
+    yield f"{mine * 1e3:.1f} us for {size / 1e6:.3f} MB: {rate_text(size / mine / 1e6)}"
+    yield f"{copied / mine:.2f} of torch's copy of as many bytes, {rate_text(size / copied / 1e6)}"
+    for name in others:
+        middle = statistics.median(times[name])
+        yield f"{name}: {middle * 1e3:.1f} us, {middle / mine:.2f} of it"
     try:
         yield from program_lines(op, inputs, results, case["attributes"], out)
     except heddle.Error as error:

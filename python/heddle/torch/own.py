@@ -31,7 +31,7 @@ def registered(name):
 
 def register_made():
     """Registers the ops of one's own that the registry has."""
-    for made in list(heddle.op._registered.values()):
+    for made in heddle.op.registered():
         with contextlib.suppress(Error):  # its own call says what is wrong with it
             registered(made.name)
 

@@ -1,6 +1,7 @@
 #include "heddle/backend/cuda/program/kernel_source.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "heddle/backend/cuda/compiler/archs.h"
@@ -23,25 +24,44 @@ KernelTarget kernel_target_of(const std::string& arch) {
   return target;
 }
 
-KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
-                       const std::string& arch, const std::string& prefix) {
-  const std::string suffix = fmt::format("_kernel.{}.cuh", plan.file), args_type = pascal_case(op.name);
+namespace {
+
+// The op's struct and its namespace, and what declares the one and defines the other. An op that was made at run time has the
+// code of its kernels in its texts, where HEDDLE_KERNEL_SM80 or HEDDLE_KERNEL_SM90 chooses it (python/heddle/kernel.py).
+OpText text_of(const OpSpec& op, const KernelPlan& plan) {
+  if (op.text) {
+    OpText text = op.text();
+    std::string file = plan.file;
+    std::ranges::transform(file, file.begin(), [](char c) { return char(std::toupper(c)); });
+    text.header = fmt::format("#define HEDDLE_KERNEL_{}\n", file) + text.header;
+    return text;
+  }
+  const std::string suffix = fmt::format("_kernel.{}.cuh", plan.file);
   const std::string_view file = op_source(op.name, suffix);
   if (file.empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op.name, op.name, suffix);
+  return {pascal_case(op.name), op.name, fmt::format("#include \"{}\"\n", op_source(op.name, ".h")),
+          fmt::format("#include \"{}\"\n", file)};
+}
+
+}  // namespace
+
+KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                       const std::string& arch, const std::string& prefix) {
+  const OpText of = text_of(op, plan);
   std::string constants;
   for (const auto& [value, number] : plan.constants.values())
-    constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op.name,
+    constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", of.scope,
                              pascal_case(value), number);
   KernelText text;
   text.common = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/kernel_{}.cuh\"\n"
-      "#include \"{}\"\n"
+      "{}"
       "namespace heddle::device {{\n"
-      "#include \"{}\"\n"
+      "{}"
       "}}  // namespace heddle::device\n",
-      arch_of(arch).primitives, plan.file, op_source(op.name, ".h"), file);
+      arch_of(arch).primitives, plan.file, of.header, of.body);
   text.own = fmt::format(
       "namespace heddle::device {{\n"
       "struct {0}Config : {1}::KernelConfig {{\n{2}"
@@ -49,7 +69,7 @@ KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan
       "}};\n"
       "}}  // namespace heddle::device\n"
       "using namespace heddle::device;\n",
-      prefix, op.name, constants, args_type, known_args(op, args, Knowledge::kTypes).front());
+      prefix, of.scope, constants, of.args, known_args(op, args, Knowledge::kTypes).front());
   for (size_t i = 0; i < plan.launches.size(); ++i) {
     const KernelLaunch& launch = plan.launches[i];
     text.own += fmt::format(
@@ -60,7 +80,7 @@ KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan
         "workspace) {{\n"
         "  {5}Launch{0}::run(args, maps.at, workspace);\n"
         "}}\n",
-        i, op.name, launch.name, args_type, std::max<size_t>(1, launch.maps.size()), prefix);
+        i, of.scope, launch.name, of.args, std::max<size_t>(1, launch.maps.size()), prefix);
   }
   return text;
 }

@@ -1,0 +1,161 @@
+"""Whole kernels of ops of one's own, as far as no GPU is needed: their plans, and what compiles them."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import heddle
+import heddle.ops
+from heddle import _heddle, env, layout
+from heddle.op import _made
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
+
+BOXED = """
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = 128;
+  static constexpr DType kType = Config::types().x.dtype;
+
+  static void run(const Args& a, const TensorMap* maps, u8*) {
+    u8* const chip = arch::dynamic_shared();
+    const arch::OnChip full = arch::on_chip(chip + 4096);
+    if (threadIdx.x == 0) arch::init_barrier(full, 1);
+    arch::show_to_copies();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      arch::expect_bytes(full, 4096);
+      arch::load_box(arch::on_chip(chip), maps, full, arch::Corner2{0, i32(blockIdx.x) * Config::kRows});
+    }
+    arch::wait_barrier(full, 0);
+    if (i32(threadIdx.x) < a.y.last())
+      store_element(kType, row_of(a.y, i32(blockIdx.x)), i32(threadIdx.x), load_element(kType, chip, 0));
+  }
+};
+"""
+
+
+class Boxed(heddle.Op):
+    """A kernel that copies boxes of 64 elements in rows of 128 bytes."""
+
+    reads = {"x": (heddle.bf16, "M, D")}
+    writes = {"y": (heddle.bf16, "M, D")}
+    tile = ("M",)
+    kernel = {"sm90": BOXED}
+    configs = ({"kernel": 1, "rows": 32}, {"kernel": 1, "rows": 16})
+    cases = ({"M": 70, "D": 64},)
+
+    @staticmethod
+    def plan(call, gpu):
+        if not gpu.tensor_maps:
+            return "there are no bulk copies"
+        rows = call.config["rows"]
+        launch = heddle.Launch(
+            grid=-(-call.x.shape[0] // rows),
+            threads=128,
+            shared_bytes=rows * 128 + 16,
+            maps=[heddle.TensorMap("x", box=(rows, 64))],
+        )
+        return heddle.KernelPlan([launch], constants={"rows": rows})
+
+    reference = staticmethod(lambda x: x)
+
+
+def test_the_device_compiler_takes_them(tmp_path):
+    """The texts around a kernel's own, with NVIDIA's compiler, which needs no GPU."""
+    if "nvrtc" in env.missing(env.lines()):
+        pytest.skip("no run-time compiler here (libnvrtc)")
+    from sums_of_rows import SumsOfRows
+
+    copied = "for (i32 m = t[0]; m < t[1]; ++m) block.row(a.y, m).set(0, block.row(a.x, m).get(0));"
+    both = type("Both", (Boxed,), {"writes": Boxed.writes, "body": copied})
+    names = [_made(cls).name for cls in (SumsOfRows, both)]
+    assert _heddle.package_ops(names, "sm_90a", True, str(tmp_path)) >= 4
+
+
+def test_layout_shows_launches_and_banks(capsys):
+    here = Path(__file__)
+    assert layout.main([f"{here}:Boxed", "--rows", "2", "--cols", "9"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "boxed_kernel.sm90 with rows=32, for M=70, D=64",
+        "Kernel: 3 CTAs of 128 threads, clusters of 1, 4112 bytes of shared memory",
+        "  box 0: 32 x 64 of x, bf16",
+        "box 0:",
+        "32 x 64 of bf16, 4096 bytes on chip; a cell is bank:byte",
+        "             0        1        2        3        4        5        6        7        8",
+        "   0       0:0      0:2      1:4      1:6      2:8     2:10     3:12     3:14     4:16",
+        "   1     4:144    4:146    5:148    5:150    6:152    6:154    7:156    7:158    0:128",
+    ]
+    assert layout.main([f"{here}:Boxed", "kernel=1,rows=16"]) == 0
+    assert "5 CTAs" in capsys.readouterr().out
+    with pytest.raises(heddle.InvalidArgument, match="--box is 3; there are 1 boxes"):
+        layout.main([f"{here}:Boxed", "--box", "3"])
+    with pytest.raises(heddle.InvalidArgument, match="softmax is no op of a file; `heddle layout`"):
+        layout.main(["softmax"])
+
+
+def test_the_body_runs_where_the_kernel_does_not():
+    import torch
+    from sums_of_rows import SumsOfRows
+
+    left, right = (torch.randint(-4, 5, (n, 64)).bfloat16() for n in (9, 5))
+    assert torch.equal(SumsOfRows(left, right), (left.float() @ right.float().mT).sum(-1))
+    x = torch.ones(3, 64).bfloat16()
+    with pytest.raises(heddle.Unsupported, match=r"\[boxed\] has no body; give one"):
+        Boxed(x)
+    assert torch.equal(Boxed(x, backend="ref"), x)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kernel": 3}, r"kernel is 3; must be CUDA as text or a pathlib.Path"),
+        ({"kernel": {"sm70": BOXED}}, r"kernel is .*sm70.*; must be"),
+        ({"plan": None}, r"plan is None; must be a static method plan\(call, gpu\)"),
+        ({"configs": [{"Rows": 3}]}, r"a configuration is \{'Rows': 3\}; must be like"),
+        ({"configs": [{"rows": "3"}]}, r"a configuration is .*; must be like"),
+        ({"configs": [{"rows": 3}, {"rows": 3}]}, r"configs is .*; must have each configuration once"),
+        (
+            {"configs": [{"rows": 3}], "tile": {"M": "columns"}},
+            r"the tile of M is 'columns'; must be elements",
+        ),
+    ],
+)
+def test_a_wrong_class_is_refused_where_it_stands(changes, message):
+    with pytest.raises(heddle.InvalidArgument, match=r"\[Wrong\] " + message):
+        type("Wrong", (Boxed,), {"writes": Boxed.writes, **changes})
+
+
+def test_the_page_shows_the_code_of_the_example():
+    page = (ROOT / "docs/kernels.md").read_text()
+    shown = "\n".join(re.findall(r"^```cpp\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    code = (ROOT / "examples/sums_of_rows.cuh").read_text().split("\n", 1)[1]
+    assert code == shown
+    (declared, _) = re.findall(
+        r"^```python\n(.*?)^```", page.split("## Launching it")[1], re.MULTILINE | re.DOTALL
+    )[:2]
+    example = (ROOT / "examples/sums_of_rows.py").read_text()
+    body = declared[declared.index("    body =") : declared.index("    peers")]
+    assert body in example
+
+
+def test_a_tensor_map_is_checked():
+    def planned(box):
+        plan = staticmethod(lambda call, gpu: heddle.Launch(1, maps=[heddle.TensorMap("x", box)]))
+        return type("Mapped", (Boxed,), {"plan": plan, "configs": ()})
+
+    for box in ((4, 4, 4), (300, 4), (0, 4)):
+        with pytest.raises(heddle.InvalidArgument, match=r"has the box .* of \[70, 64\]; must have as many"):
+            layout.plan_of(planned(box), None, {})
+
+
+def test_an_edited_kernel_is_another_op():
+    other = type("Boxed", (Boxed,), {"kernel": {"sm90": BOXED + "\n// edited"}})
+    assert _made(other).name != _made(Boxed).name
+    again = type("Boxed", (Boxed,), {"kernel": {"sm90": BOXED}, "__doc__": Boxed.__doc__})
+    assert _made(again).name == _made(Boxed).name
+    assert numpy.array_equal(Boxed.reference(numpy.ones(3)), numpy.ones(3))
