@@ -105,9 +105,12 @@ class CheckpointModel : public Model {
   }
 
   bool has_other_matrices() const {
+    std::unordered_set<std::string> scales;  // which are no matrices, though some have two dimensions
+    for (const std::string& name : checkpoint_.names()) scales.insert(checkpoint_.scales_of(name));
     for (const std::string& name : checkpoint_.names()) {
       const TensorEntry& stored = checkpoint_.entry(name);
-      if (stored.shape.size() < 2 || stored.dtype == definition_.info.weight_dtype) continue;
+      if (stored.shape.size() < 2 || stored.dtype == definition_.info.weight_dtype || scales.contains(name))
+        continue;
       if (checkpoint_.is_float(name) && checkpoint_.dtype(name) != definition_.info.weight_dtype) return true;
     }
     return false;

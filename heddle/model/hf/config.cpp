@@ -97,9 +97,11 @@ struct Config::State {
 
 Config Config::load(const std::string& folder) {
   const std::string path = std::filesystem::path(folder) / "config.json";
-  const std::string text = read_file(path);
-  refuse_placeholder(path, text);
-  return parse(text, path);
+  const MappedFile file(path);
+  return file.read([&](std::string_view text) {
+    refuse_placeholder(path, text);
+    return parse(text, path);
+  });
 }
 
 Config Config::parse(std::string_view text, const std::string& where) {
