@@ -246,7 +246,8 @@ std::optional<TokensAround> TokenizerFiles::around() const {
     return found == named.end() ? std::string() : found->second;
   };
   auto made = tokens_around(class_);
-  if (made) {
+  const bool names_some = made && !(made->before.empty() && made->after.empty());
+  if (names_some || (made && !made_)) {
     for (std::string& token : made->before) token = text_of(token);
     for (std::string& token : made->after) token = text_of(token);
   } else if (made_) {

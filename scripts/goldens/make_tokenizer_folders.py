@@ -104,7 +104,7 @@ MODELS = [
 # Folders with vocab.json and merges.txt, or vocab.txt, made of the golden tokenizer.
 SPLIT = [
     case("gpt2", {"tokenizer_class": "GPT2Tokenizer", "add_bos_token": True, "bos_token": "<x>"}, "gpt2"),
-    case("gpt2", {"tokenizer_class": "GPTNeoXTokenizer", "extra_special_tokens": ["<y>"]}, "gpt_neox"),
+    case("gpt2", {"tokenizer_class": "GPTNeoXTokenizer", "add_eos_token": True}, "gpt_neox"),
     case("qwen", None, "qwen2", added_tokens={"<x>": 600, "<y>": 601}),
     case("gpt2", {"tokenizer_class": "CohereTokenizer", "add_eos_token": True}, "cohere"),
     case("gpt2", {"tokenizer_class": "RobertaTokenizer"}, "roberta"),
