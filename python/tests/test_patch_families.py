@@ -87,3 +87,15 @@ def test_a_patched_model_computes_the_same(family, monkeypatch):
     heddle.unpatch(model)
     with torch.no_grad():
         assert torch.equal(model(ids).logits, expected)
+
+
+def test_the_table_says_from_which_sizes_a_part_pays():
+    sizes, _ = FAMILIES["smollm3"]
+    report = heddle.patch(random_model("smollm3", sizes))
+    assert {row.part: row.pays for row in report} == {
+        "norm": "from any size; in training from 4,096 tokens",
+        "mlp": "from 87,382 tokens in float32; in training from 87,382 tokens in float32",
+        "attention": "from 8,192 tokens; in training from 16,384 tokens",
+        "cross_entropy": "from 8,192 tokens",
+    }
+    assert all(row.pays in repr(report) for row in report)

@@ -10,7 +10,7 @@ import torch
 
 import heddle.torch  # noqa: F401  # ops with gradients
 from heddle.errors import InvalidArgument, Unsupported, named
-from heddle.patching import classes, find, kinds, loss
+from heddle.patching import classes, find, kinds, loss, pays
 from heddle.patching.report import Report, Row
 
 __all__ = ["Report", "Row", "is_patched", "patch", "patched", "unpatch"]
@@ -189,7 +189,8 @@ def is_patched(model: torch.nn.Module) -> bool:
 
 def _counted(model):
     """Rows of the modules that were changed. One whose forward was replaced since has a row of its own."""
-    modules, calls = Counter(), Counter()
+    modules, calls, sizes = Counter(), Counter(), {}
+    device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
     for module in model.modules():
         if not classes.original_of(module):
             continue
@@ -198,6 +199,8 @@ def _counted(model):
             modules[kind.part, kind.otherwise, f"{owner} has replaced its {kind.method} since"] += 1
             continue
         modules[kind.part, kind.path, ""] += 1
+        if kind.part != "generate":
+            sizes.setdefault((kind.part, kind.path, ""), pays.of_kind(kind, module, device))
         for reason, count in module.__dict__[classes.CALLS].items():
             key = kind.part, kind.otherwise if reason else kind.path, reason
             calls[key] += count
@@ -205,11 +208,12 @@ def _counted(model):
     for module in model.modules():
         if isinstance(function := module.__dict__.get(loss.NAME), loss.Loss):
             modules["cross_entropy", loss.PATH, ""] += 1
+            sizes["cross_entropy", loss.PATH, ""] = pays.of_loss(module.config.vocab_size, device)
             for reason, count in function.calls.items():
                 key = "cross_entropy", loss.OTHERWISE if reason else loss.PATH, reason
                 calls[key] += count
                 modules[key] += bool(reason)
-    return [Row(*key, count, calls[key]) for key, count in modules.items()]
+    return [Row(*key, count, calls[key], sizes.get(key, "")) for key, count in modules.items()]
 
 
 @named

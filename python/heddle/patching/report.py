@@ -18,6 +18,7 @@ class Row:
     reason: str
     modules: int
     calls: int | None
+    pays: str = ""  # from which sizes calls of the part run in heddle
 
     @property
     def is_heddle(self):
@@ -39,16 +40,16 @@ class Report(tuple):
         rows = []
         for row in self:
             calls = "-" if row.calls is None else row.calls
-            rows.append((row.part, row.path, row.modules, calls, row.reason))
+            rows.append((row.part, row.path, row.modules, calls, row.reason or row.pays))
         return table(rows, ("part", "path", "modules", "calls", "reason"), "heddle.patch")
 
     def __repr__(self):
         if not self:
             return "not patched"
-        lines = [("part", "path", "modules", "calls", "reason")]
+        lines = [("part", "path", "modules", "calls", "reason, or from which sizes")]
         for row in self:
             calls = "-" if row.calls is None else str(row.calls)
-            lines.append((row.part, row.path, str(row.modules), calls, row.reason))
+            lines.append((row.part, row.path, str(row.modules), calls, row.reason or row.pays))
         widths = [max(len(line[i]) for line in lines) for i in range(4)]
         text = []
         for part, path, modules, calls, reason in lines:
