@@ -215,6 +215,7 @@ def linear_cross_entropy(
     x [..., K], weight [V, K], target [...]. Logits of `chunk_rows` rows are in memory; by default as many as
     128 MB hold, together with what is made of x's gradient if that is small. `reduction` is "mean" (over the
     targets that are not ignored), "sum" or "none"; with "none" the gradient makes the logits again.
+    Under torch.autocast x and weight become its dtype. Raises Unsupported where a second derivative is taken.
     """
     if reduction not in ("mean", "sum", "none"):
         raise heddle.InvalidArgument(
