@@ -348,7 +348,7 @@ TEST(ProgramConfigs, AreTunedWithTheScheduler) {
   std::string all;
   for (const TunedChoice& choice : best.choices)
     for (const tune::Tried& tried : choice.tried) all += choice.what + " " + tried.config + "\n";
-  for (const char* const tried : {"scheduler default\n", "scheduler backward=1\n", "linear default\n",
+  for (const char* const tried : {"scheduler default\n", "scheduler backward\n", "linear default\n",
                                   "linear columns=64,stages=4\n", "these-together default\n"})
     EXPECT_NE(all.find(tried), std::string::npos) << tried << "in:\n" << all;
   EXPECT_EQ(all.find("step="), std::string::npos) << "attention's reorder sums:\n" << all;

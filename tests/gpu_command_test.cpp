@@ -82,23 +82,27 @@ TEST_F(OnEmulatedGpu, IsTheDefault) {
 }
 
 TEST_F(OnEmulatedGpu, IsChosenByItsNumber) {
-  const std::string env = output({"env"});
-  expect_in(env, "gpu         0: emulated GPU (sm_90a), 16 SMs");
-  expect_in(env, "gpu         1: small emulated GPU (sm_90a), 8 SMs");
+  const std::string env = in_long_lines(output({"env"}));
+  expect_in(env, "gpu         cuda:0: emulated GPU (sm_90a), 16 SMs");
+  expect_in(env, "gpu         cuda:1: small emulated GPU (sm_90a), 8 SMs");
   const auto generate = [](const std::string& device, const std::string& executor) {
     return run_program({.args = {"generate", kStory, "--prompt", "27 + 45 =", "--verbose", "--workers", "4",
                                  "--device", device, "--executor", executor}});
   };
   const Outcome second = generate("1", "megakernel");
   EXPECT_EQ(second.out, " 72.\n");
-  expect_in(second.err, "[executor: megakernel on small emulated GPU, device 1]");
-  for (const std::string device : {"2", "-1"}) {
+  expect_in(second.err, "[executor: megakernel on small emulated GPU, cuda:1]");
+  const std::string on_second = "[executor: megakernel on small emulated GPU, cuda:1]";
+  expect_in(generate("cuda:1", "megakernel").err, on_second);
+  expect_in(generate("cuda:1", "auto").err, on_second);
+  expect_in(generate("cuda", "auto").err, "[executor: megakernel on emulated GPU]");
+  expect_in(generate("cpu", "auto").err, "[executor: threads on ");
+  for (const std::string device : {"2", "cuda:2"}) {
     const Outcome outcome = generate(device, "auto");
     EXPECT_EQ(outcome.code, 2);
-    expect_in(outcome.err, fmt::format("there is no device {}; this machine has 2 (0 emulated GPU, 1 small "
-                                       "emulated GPU)",
-                                       device));
+    expect_in(outcome.err, "there is no device 2; this machine has 2 (0 emulated GPU, 1 small emulated GPU)");
   }
+  expect_in(generate("-1", "auto").err, "'-1' is no device");
   expect_in(generate("1", "threads").err, "[cpu] there is no device 1; the CPU is device 0");
   expect_in(output({"diff", kModel, "--a", "threads", "--b", "megakernel", "--tokens", "5", "--workers", "4",
                     "--device", "1"}),
@@ -113,11 +117,11 @@ TEST_F(OnEmulatedGpu, IsChosenAmongAllThatCanBeUsed) {
     return run_program({.args = args}).err;
   };
   const std::string first = "[executor: megakernel on emulated GPU]";
-  const std::string second = "[executor: megakernel on small emulated GPU, device 1]";
+  const std::string second = "[executor: megakernel on small emulated GPU, cuda:1]";
   set("EMULATED_GPU_FREE", "1,4");
-  const std::string env = output({"env"});
+  const std::string env = in_long_lines(output({"env"}));
   for (const char* words :
-       {"4.3 GB (1.1 GB free)", "4.3 GB (4.3 GB free)", "default     megakernel on GPU 1\n"})
+       {"4.3 GB (1.1 GB free)", "4.3 GB (4.3 GB free)", "default     megakernel on cuda:1\n"})
     expect_in(env, words);
   expect_in(generate({}), second);
   expect_in(generate({"--device", "0"}), first);
@@ -126,14 +130,14 @@ TEST_F(OnEmulatedGpu, IsChosenAmongAllThatCanBeUsed) {
   ::unsetenv("EMULATED_GPU_FREE");
 
   set("EMULATED_GPU_OLD", "0");
-  const std::string one_old = output({"env"});
+  const std::string one_old = in_long_lines(output({"env"}));
   expect_in(one_old, "a block; cannot be used: it has compute capability 7.0; heddle needs 8.0 or newer\n");
-  expect_in(one_old, "gpu         1: small emulated GPU (sm_90a)");
+  expect_in(one_old, "gpu         cuda:1: small emulated GPU (sm_90a)");
   expect_in(generate({}), second);
   expect_in(generate({"--device", "0"}),
             "[cuda] device 0 (emulated GPU) has compute capability 7.0; heddle needs");
   set("EMULATED_GPU_OLD", "01");
-  const std::string all_old = output({"env"});
+  const std::string all_old = in_long_lines(output({"env"}));
   expect_in(all_old,
             "gpu         none: GPU 0 has compute capability 7.0; heddle needs 8.0 or newer; GPU 1 has");
   expect_in(all_old, "default     threads\n");

@@ -98,9 +98,10 @@ class Bench {
     std::string text = fmt::format("{:<52} {:10.2f} {}", row.work, row.median(), row.unit);
     if (row.all.size() > 1) {
       const auto [low, high] = std::minmax_element(row.all.begin(), row.all.end());
-      text += fmt::format("  ({:.2f} to {:.2f})", *low, *high);
+      const std::string range = fmt::format("  ({:.2f} to {:.2f})", *low, *high);
+      text += (text.size() + range.size() > output_columns() ? "\n  " : "") + range;
     }
-    if (!flags_.json) print(wrapped(text, output_columns(), 4) + "\n"), flush_output();
+    if (!flags_.json) print(text + "\n"), flush_output();
     rows_.push_back(std::move(row));
   }
 

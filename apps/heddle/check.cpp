@@ -202,7 +202,7 @@ void add_check(CLI::App& app) {
                    "1.cubin ...");
   command.argument("--json", &flags->json, "print JSON");
   command.footer(
-      "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
+      "For a folder, builds and proves the programs for steps of all sizes. Reads no weights.\n"
       "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
       "budgets. Products know the types of their arguments, as in calls.\n"
       "With names of ops, my_file.py:MyOp, or `all`, runs their cases: python3 -m heddle.check --help.\n"

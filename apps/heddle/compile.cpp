@@ -1,7 +1,6 @@
 // heddle compile: makes programs, proofs and device code ahead of time, for a device that need not be in this
 // machine.
 #include <algorithm>
-#include <cstdio>
 
 #include <fmt/ranges.h>
 
@@ -66,8 +65,9 @@ DeviceKind device_of(const CompileFlags& flags) {
   }
   require(std::ranges::count(known_archs(), flags.device) == 0, "[compile] {} is an architecture: --arch {}",
           flags.device, flags.device);
-  fail(ErrorCode::kInvalidArgument, "[compile] --device {} is not known{}; there are {}; or give --arch",
-       flags.device, did_you_mean(flags.device, names), fmt::join(names, ", "));
+  fail(ErrorCode::kInvalidArgument, "[compile] --device {} is not known; there are {}; or give --arch{}",
+       flags.device, fmt::join(names, ", "),
+       flags.device.starts_with("gpu") ? "; did you mean cuda?" : did_you_mean(flags.device, names));
 }
 
 void run(const CompileFlags& flags) {
@@ -83,7 +83,7 @@ void run(const CompileFlags& flags) {
     print_json(json_of(artefact));
   else
     print(wrapped(print_artefact(artefact), output_columns(), 12));
-  std::fprintf(stderr, "wrote %s\n", flags.out.c_str());
+  say_written(flags.out);
 }
 
 }  // namespace

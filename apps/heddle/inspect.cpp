@@ -1,6 +1,5 @@
 // heddle inspect: shows the sizes, graph and program of a model, or what a saved program holds.
 #include <algorithm>
-#include <cstdio>
 
 #include <fmt/core.h>
 
@@ -175,7 +174,7 @@ void show_program(const InspectFlags& flags, const Program& program) {
     print(wrapped(print_summary(program), output_columns(), kHanging));
   if (flags.save.empty()) return;
   save_program(program, flags.save);
-  std::fprintf(stderr, "wrote %s\n", flags.save.c_str());
+  say_written(flags.save);
 }
 
 void inspect_file(const InspectFlags& flags) {
@@ -242,7 +241,9 @@ void add_inspect(CLI::App& app) {
                    {.names = Names::kNewFile});
   command.argument("--json", &flags->json, "print the sizes as JSON");
   command.footer(
-      "Reads no weights, so it is quick for any size.\n"
+      "Reads no weights, so it is quick for any size. Words: a home is the worker that owns rows of a "
+      "weight; the\n"
+      "arena is memory that activations share; a counter tells one worker that others are done.\n"
       "Examples:\n"
       "  heddle inspect models/storyteller\n"
       "  heddle inspect models/storyteller --graph\n"

@@ -1,5 +1,4 @@
 // heddle profile: shows where the time of a step goes, by op.
-#include <cstdio>
 
 #include "apps/heddle/measure/decode_run.h"
 #include "apps/heddle/support/command.h"
@@ -55,7 +54,7 @@ void run(const ProfileFlags& flags) {
     write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
   if (flags.out.empty()) return;
   write_timeline(timeline, flags.out);
-  std::fprintf(stderr, "wrote %s\n", flags.out.c_str());
+  say_written(flags.out);
 }
 
 }  // namespace

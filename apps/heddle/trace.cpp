@@ -1,5 +1,4 @@
 // heddle trace: summarises a recorded run, or converts it to other formats.
-#include <cstdio>
 #include <memory>
 
 #include "apps/heddle/support/command.h"
@@ -22,7 +21,7 @@ void run(const TraceFlags& flags) {
   flags.json ? print_json(to_json(summary)) : print(to_text(summary));
   if (flags.out.empty()) return;
   write_timeline(timeline, flags.out);
-  std::fprintf(stderr, "wrote %s\n", flags.out.c_str());
+  say_written(flags.out);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <fmt/ranges.h>
 
+#include "apps/heddle/support/columns.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/interrupt.h"
@@ -208,8 +209,9 @@ void tune_op(const Command& command, const TuneFlags& flags) {
                                     {"known_before", tuned->tried.empty()},
                                     {"tried", json_of(tuned->tried)}}));
   if (!tuned->tried.empty()) print("{}{}", tune::text_of(tuned->tried), kWords);
-  print("{} on {}:\n{}, {:.4f} ms a call{}\n", call, backend.device(device), tuned->summary(),
-        1e-6 * tuned->ns, tuned->tried.empty() ? ", known before" : "");
+  print("{}\n{}, {:.4f} ms a call{}\n",
+        wrapped(fmt::format("{} on {}:", call, backend.device(device)), output_columns(), 4),
+        tuned->summary(), 1e-6 * tuned->ns, tuned->tried.empty() ? ", known before" : "");
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ i32 default_device(const DeviceKind& kind) {
 
 std::string describe_choice(const std::string& executor, i32 device, bool by_default) {
   std::string text = fmt::format("{} on {}", executor, backend_of(executor).device(device));
-  if (device > 0) text += fmt::format(", device {}", device);
+  if (device > 0) text += fmt::format(", cuda:{}", device);
   const std::string not_taken = by_default ? default_executor().not_taken : "";
   return not_taken.empty() ? text : fmt::format("{}; not {}", text, not_taken);
 }

@@ -25,7 +25,7 @@ DefaultExecutor default_executor();
 const ExecutorSpec& executor_for(const std::string& executor, const Program& program);
 // The best device for programs that were made for this kind; 0 where there is none.
 i32 default_device(const DeviceKind& kind);
-// Text such as "megakernel on an H200, device 1", or "threads on a Xeon; not megakernel: no NVIDIA driver here".
+// Text such as "megakernel on an H200, cuda:1", or "threads on a Xeon; not megakernel: no NVIDIA driver here".
 std::string describe_choice(const std::string& executor, i32 device, bool by_default);
 
 }  // namespace heddle

@@ -55,9 +55,8 @@ DeviceName parse_device(const std::string& text, const std::string& where) {
   if (const std::string meaning = other_meaning(text); !meaning.empty())
     fail(ErrorCode::kInvalidArgument, "[{}] {} is {}; {}", where, text, meaning, kForms);
   const std::vector<std::string> known = {kCpu, kGpu, "cuda:1"};
-  fail(ErrorCode::kInvalidArgument, "[{}] '{}' is no device{}; {}", where, text,
-       rest.starts_with("gpu") || rest == "nvidia" ? "; did you mean cuda?" : did_you_mean(text, known),
-       kForms);
+  fail(ErrorCode::kInvalidArgument, "[{}] '{}' is no device; {}{}", where, text, kForms,
+       rest.starts_with("gpu") || rest == "nvidia" ? "; did you mean cuda?" : did_you_mean(text, known));
 }
 
 DefaultExecutor executor_on(const DeviceName& device) {

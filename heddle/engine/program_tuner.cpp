@@ -25,6 +25,7 @@ namespace {
 using Choices = std::map<std::string, OpConfig>;
 
 constexpr const char* kScheduler = "scheduler";
+constexpr const char* kTogether = "these-together";
 
 std::string scheduler_of(const Choices& choices) {
   const auto found = choices.find(kScheduler);
@@ -185,7 +186,7 @@ class Tuning {
   // Times all winners together against the defaults, which stay where they are as fast.
   TunedPrograms compare() {
     const OpConfig together{{"together", 1}};
-    const OpConfig won = best_of("these-together", {OpConfig{}, together}, [&](const OpConfig& config) {
+    const OpConfig won = best_of(kTogether, {OpConfig{}, together}, [&](const OpConfig& config) {
       return config == together ? choices_ : Choices{};
     });
     if (won != together)
@@ -205,6 +206,8 @@ class Tuning {
     const std::string doing = "timing " + what + ":";
     tune::Choice choice = tune::choose(found_, tune::Key(what), candidates, settings_, work, doing.c_str());
     ns_ = choice.ns;
+    if (what == kScheduler || what == kTogether)  // "wave=1" is a name alone
+      for (tune::Tried& one : choice.tried) one.config = one.config.substr(0, one.config.find('='));
     tried_.push_back({what, std::move(choice.tried)});
     return choice.config;
   }

@@ -29,7 +29,7 @@ std::string_view unframe(const FileKind& kind, std::string_view bytes, const std
   u64 size = 0, hash = 0;
   if (bytes.size() < kHeaderBytes) header.refuse("shorter than a header");
   header.raw(magic, sizeof magic);
-  if (!is_of_kind(kind, bytes)) header.refuse("another magic");
+  if (!is_of_kind(kind, bytes)) header.refuse("another kind of file, by its first bytes");
   field(header, version), field(header, reserved), field(header, size), field(header, hash);
   if (version != kind.version)
     fail(ErrorCode::kUnsupported, "[{}] {} file of version {}; this heddle reads version {}", where,

@@ -32,8 +32,8 @@ std::pair<const Backend*, const ExecutorSpec*> find_executor(std::string_view na
       if (name == executor.name) return {backend, &executor};
       known.emplace_back(executor.name);
     }
-  fail(ErrorCode::kInvalidArgument, "[executor] there is none named '{}'{}; there are {}", name,
-       did_you_mean(name, known), fmt::join(known, ", "));
+  fail(ErrorCode::kInvalidArgument, "[executor] there is none named '{}'; there are {}{}", name,
+       fmt::join(known, ", "), did_you_mean(name, known));
 }
 
 }  // namespace
@@ -100,8 +100,8 @@ const Backend& backend_for_arch(std::string_view arch) {
     for (const DeviceKind& kind : backend->kinds)
       require(kind.name != arch || kind.arch.empty(), "[arch] {} is a card; its architecture is {}", arch,
               kind.arch);
-  fail(ErrorCode::kInvalidArgument, "[arch] {} is no architecture that heddle has code for{}; those are {}",
-       arch, did_you_mean(arch, known), fmt::join(known, ", "));
+  fail(ErrorCode::kInvalidArgument, "[arch] {} is no architecture that heddle has code for; those are {}{}",
+       arch, fmt::join(known, ", "), did_you_mean(arch, known));
 }
 
 namespace {

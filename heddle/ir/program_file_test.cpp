@@ -132,7 +132,7 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   std::string other = bytes;
   other[kVersionAt] = 2;
   expect_refused(other, "[x.heddle] program file of version 2; this heddle reads version 4");
-  expect_refused("GGUF" + bytes.substr(4), "magic");
+  expect_refused("GGUF" + bytes.substr(4), "another kind of file");
   expect_refused(bytes.substr(0, 31), "shorter than a header");
 
   const size_t op = fields.find("linear", 8 + 8);  // after the program's own name

@@ -18,8 +18,8 @@ const Scheduler& get_scheduler(std::string_view name) {
     if (name == scheduler->name) return *scheduler;
     known.emplace_back(scheduler->name);
   }
-  fail(ErrorCode::kInvalidArgument, "[scheduler] there is none named '{}'{}; there are {}", name,
-       did_you_mean(name, known), fmt::join(known, ", "));
+  fail(ErrorCode::kInvalidArgument, "[scheduler] there is none named '{}'; there are {}{}", name,
+       fmt::join(known, ", "), did_you_mean(name, known));
 }
 
 void require_complete(const ScheduleInput& input, const Schedule& schedule, std::string_view policy) {

@@ -112,7 +112,7 @@ std::string serialise_nanotrace(const Nanotrace& trace, bool compressed) {
 Nanotrace parse_nanotrace(std::string_view bytes, const std::string& where) {
   ByteReader header(bytes, where);
   if (header.left() < kMagic.size() + 2 || header.take(kMagic.size()) != kMagic)
-    header.refuse("another magic");
+    header.refuse("another kind of file, by its first bytes");
   if (const u8 version = header.get<u8>(); version != kVersion)
     fail(ErrorCode::kUnsupported, "[{}] .nanotrace of version {}; this heddle reads version {}", where,
          version, kVersion);

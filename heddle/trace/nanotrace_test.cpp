@@ -67,7 +67,7 @@ TEST(Nanotrace, RefusesWhatDoesNotFit) {
       EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
     }
   };
-  refused(0, 'x', "another magic");
+  refused(0, 'x', "another kind of file");
   refused(10, 2, "version 2; this heddle reads version 1");
   refused(11, 2, "neither compressed nor plain");
   refused(40 + 3, '\x7f', "counts more things");                     // formats

@@ -51,7 +51,7 @@ def device(text):
         return f"cuda:{text}"
     meant = "; did you mean cuda?" if text.startswith("gpu") else did_you_mean(text, ("cpu", "cuda"))
     raise argparse.ArgumentTypeError(
-        f"'{text}' is no device{meant}; a device is cpu, cuda, or cuda:1 and so on"
+        f"'{text}' is no device; a device is cpu, cuda, or cuda:1 and so on{meant}"
     )
 
 

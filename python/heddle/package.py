@@ -9,7 +9,6 @@ named by what they were compiled from, so that another heddle takes none that is
 the compiler, and no GPU.
 """
 
-import argparse
 import base64
 import hashlib
 import re
@@ -21,7 +20,8 @@ from pathlib import Path
 import heddle
 import heddle.ops
 from heddle import _heddle
-from heddle.errors import Error, InvalidArgument
+from heddle.command_line import Parser, did_you_mean, run_command
+from heddle.errors import InvalidArgument
 
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
 
@@ -36,6 +36,7 @@ def _checked(ops):
         if name not in known:
             raise InvalidArgument(
                 f"[package] there is no op {name!r} to be called; there are {', '.join(known)}"
+                f"{did_you_mean(name, known)}"
             )
     return ops
 
@@ -94,6 +95,7 @@ def make(arch, out, *, ops=None, model=None, all_configs=False, tuning=None, **o
     if arch not in _heddle.archs():
         raise InvalidArgument(
             f"[package] there is no architecture {arch!r}; there are {', '.join(_heddle.archs())}"
+            f"{did_you_mean(arch, _heddle.archs())}"
         )
     if options and model is None:
         raise InvalidArgument(f"[package] {', '.join(options)} are a model's options; give its folder too")
@@ -126,11 +128,7 @@ def tuning_folders():
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(
-        prog="python -m heddle.package",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser("package", __doc__)
     parser.add_argument("--arch", required=True, help=", ".join(_heddle.archs()))
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where the wheel is written")
     parser.add_argument(
@@ -147,12 +145,9 @@ def main(arguments=None):
             f"--{name.replace('_', '-')}", type={"int": int, "str": str}[kind], help=text.replace("%", "%%")
         )
     given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
-    try:
-        wheel = make(**given)
-    except Error as error:
-        raise SystemExit(f"heddle.package: {error}") from None
+    wheel = make(**given)
     print(f"{wheel}: {wheel.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main()
+    run_command("package", main)

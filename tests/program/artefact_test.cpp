@@ -136,7 +136,7 @@ TEST_F(Artefacts, ThatWereDamagedAreRefused) {
   write_file(file, changed);
   expect_refused(sum({"--program", file}), {"its checksum does not fit"});
   expect_refused(sum({"--program", kStoryteller + "/config.json"}),
-                 {"not a compiled program", "another magic"});
+                 {"not a compiled program", "another kind of file"});
   output({"inspect", kStoryteller, "--workers", "2", "--save", file});
   expect_refused(sum({"--program", file}), {"is one program", "heddle compile"});
 }

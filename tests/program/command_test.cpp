@@ -143,7 +143,7 @@ TEST(Command, TraceSaysWhatProfileSaidAndConverts) {
   expect_words(ending.err, {"run.txt", ".nanotrace, .html, .json, .perfetto-trace or .perfetto"});
   const Outcome other = run_program({.args = {"trace", kModel + "/config.json"}});
   EXPECT_EQ(other.code, 1);
-  expect_words(other.err, {"config.json", "not a .nanotrace", "another magic"});
+  expect_words(other.err, {"config.json", "not a .nanotrace", "another kind of file"});
 }
 
 TEST(Command, DiffProgramsSaysWhatDiffers) {

@@ -71,6 +71,8 @@ TEST(Grammar, ADeviceHasOneForm) {
   expect_words(answer({"--device", "gpu"}).err, {"'gpu' is no device; did you mean cuda?"});
   expect_words(answer({"--device", "h200"}).err, {"is a card that heddle compile makes programs for"});
   expect_words(refusal({"compile", kStoryteller, "--device", "sm_90a", "--out", "x"}), {"--arch sm_90a"});
+  expect_words(refusal({"compile", kStoryteller, "--device", "gpu", "--out", "x"}), {"did you mean cuda?"});
+  expect_words(refusal({"compile", kStoryteller, "--device", "h20", "--out", "x"}), {"did you mean h200?"});
   expect_words(refusal({"tune", "matmul", "--backend", "cuda"}), {"--backend is now --device cpu"});
   expect_words(refusal({"tune", "matmul", "--device", "gpu"}), {"did you mean cuda?"});
 }

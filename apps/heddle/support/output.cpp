@@ -59,6 +59,11 @@ void flush_output() {
   while (std::fflush(stdout) != 0 || std::ferror(stdout)) require_interrupted();
 }
 
+void say_written(const std::string& file) {
+  flush_output();
+  std::fprintf(stderr, "wrote %s\n", file.c_str());
+}
+
 void require_none_of(const std::string& path, std::span<const std::string> read, const std::string& what) {
   const std::optional<FileId> own = id_of(path);
   if (!own) return;

@@ -20,6 +20,8 @@ void print(fmt::format_string<First, Rest...> format, First&& first, Rest&&... r
 }
 void print_json(const Json& value);
 void flush_output();
+// Says on stderr that a file was written, after what was printed before.
+void say_written(const std::string& file);
 // True where stdout is a terminal and what was printed last did not end its line.
 bool has_open_line();
 

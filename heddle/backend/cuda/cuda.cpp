@@ -31,7 +31,7 @@ std::string describe_gpu(const Device& device) {
   const std::optional<i64> free = free_memory(device);
   const std::string& why = why_device_unusable(device.ordinal());
   return fmt::format(
-      "gpu         {}: {} ({}), {} SMs up to {} MHz, {:.1f} GB{}, {} KB of shared memory a block{}\n",
+      "gpu         cuda:{}: {} ({}), {} SMs up to {} MHz, {:.1f} GB{}, {} KB of shared memory a block{}\n",
       device.ordinal(), device.name(), device.arch(), device.multiprocessors(), device.max_clock_khz() / 1000,
       double(device.memory()) * 1e-9, free ? fmt::format(" ({:.1f} GB free)", double(*free) * 1e-9) : "",
       device.shared_per_block_optin() / 1024, why.empty() ? "" : "; cannot be used: it " + why);

@@ -69,7 +69,7 @@ def parse(words):
     unknown = {name for name in arguments.peers.split(",") if name} - {*KNOWN, "none"}
     if unknown:
         meant = did_you_mean(min(unknown), (*KNOWN, "none"))
-        parser.error(f"--peers has {', '.join(sorted(unknown))}{meant}; there are {', '.join(KNOWN)}, none")
+        parser.error(f"--peers has {', '.join(sorted(unknown))}; there are {', '.join(KNOWN)}, none{meant}")
     usual = default_device() if arguments.backend == "kernel" else "cpu"
     arguments.device = arguments.device or usual
     arguments.names = ops_named("bench", arguments.ops)
