@@ -16,9 +16,10 @@ namespace {
 const std::string kModel = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny";
 
 TEST(Command, InspectShowsModelGraphAndProgram) {
-  expect_words(output({"inspect", kModel, "--workers", "3"}),
-               {"family    llama: 2 layers", "parameters", "KV cache", "on 3 workers", "counted", "counters",
-                "rms_norm + linear + rope + kv_append", "programs for steps of up to so many rows", " 512 "});
+  expect_words(
+      output({"inspect", kModel, "--workers", "3"}),
+      {"family    llama: 2 layers", "parameters", "KV cache", "on 3 workers", "counted", "counters",
+       "rms_norm + linear + rope_rows + kv_append", "programs for steps of up to so many rows", " 512 "});
   expect_words(output({"inspect", kModel, "--all"}), {"layers.1.qkv absorbs layers.1.input_norm"});
   const std::string graph = output({"inspect", kModel, "--graph"});
   expect_words(graph, {"layers.0.qkv", "rms_norm(", "* linear(", "kv.0.keys"});
@@ -212,7 +213,7 @@ TEST(Command, ScheduleNamesWholeKernels) {
   const std::string kernel = "linear_kernel.sm90 (fold=1,rows=64,stages=8)";
   const std::string text = in_long_lines(output(many), 4);
   expect_words(text, {"launches on ", "sm_90a", "runs these calls, whose tiles the prediction counts:\n",
-                      "5 calls of linear rope kv_append: " + kernel + ", 8 CTAs of 384 threads\n",
+                      "5 calls of linear rope_rows kv_append: " + kernel + ", 8 CTAs of 384 threads\n",
                       "rms_norm linear: tiles; no whole kernel because rms_norm is its prologue\n"});
   expect_words(read_file(page), {"kv_append: " + kernel});
   expect_words(output({"trace", page}), {"kv_append: " + kernel});
