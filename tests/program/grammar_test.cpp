@@ -68,7 +68,7 @@ TEST(Grammar, ADeviceHasOneForm) {
                {"[--device] is cpu; megakernel"});
   expect_words(answer({"--device", "cuda:1", "--executor", "threads"}).err,
                {"[--device] is cuda:1; threads"});
-  expect_words(answer({"--device", "gpu"}).err, {"'gpu' is no device; did you mean cuda?"});
+  expect_words(answer({"--device", "gpu"}).err, {"'gpu' is no device", "did you mean cuda?"});
   expect_words(answer({"--device", "h200"}).err, {"is a card that heddle compile makes programs for"});
   expect_words(refusal({"compile", kStoryteller, "--device", "sm_90a", "--out", "x"}), {"--arch sm_90a"});
   expect_words(refusal({"compile", kStoryteller, "--device", "gpu", "--out", "x"}), {"did you mean cuda?"});
