@@ -200,7 +200,7 @@ void add_chat(CLI::App& app) {
   flags->asked.max_tokens = 1024;
   command.argument("--system", &flags->system, "system text: the model reads it first");
   command.argument("--context-full", &flags->when_full,
-                   "stop: a turn that does not fit is refused; slide: the oldest messages are dropped",
+                   "a turn that does not fit: stop refuses it, slide drops the oldest messages",
                    {.choices = "stop, slide"});
   flags->add_to(command, {"logprobs"});
   flags->engine.add_to(command);
