@@ -2,6 +2,7 @@
 // HEDDLE_TEST_SCALE says how many of the cases: each compiles a kernel.
 #include "heddle/backend/cpu/op_call.h"
 
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -61,6 +62,17 @@ TEST_P(OpCalls, MatchReferenceWhereverTensorsLie) {
       EXPECT_EQ(run_call(*op, cases[i], *backend, kind), "")
           << op->name << " case " << i << " " << cases[i].name << ", " << name(kind) << ", on "
           << backend->name;
+}
+
+TEST_P(OpCalls, KeepNanAndInfinity) {
+  const auto& [op, backend] = GetParam();
+  const size_t most = backend->executors[0].space != nullptr ? 3 : 4;
+  for (const Case& test : chosen(op->cases(), most))
+    for (const std::string& field : float_inputs(*op, test.args.data()))
+      for (const double value : {double(NAN), double(INFINITY), -double(INFINITY)})
+        EXPECT_EQ(run_call(*op, test, *backend, {.planted = {field, value}}).problem, "")
+            << op->name << " " << test.name << " with " << value << " in " << field << " on "
+            << backend->name;
 }
 
 // An exception may not leave a thread.

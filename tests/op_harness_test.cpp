@@ -1,5 +1,7 @@
 // Runs the cases of every op on every executor and compares with the op's fp64 reference. A new op or executor needs no
 // new test.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/simd.h"
@@ -64,6 +66,22 @@ TEST_P(OpHarness, MatchesReferenceInChains) {
   }
 }
 
+// What NaN and infinities in each input are in fp64, they are on every executor.
+void expect_kept(const OpSpec& op, const std::string& executor, size_t most, const std::string& simd = "") {
+  for (const Case& test : chosen(op.cases(), most))
+    for (const std::string& field : float_inputs(op, test.args.data()))
+      for (const double value : {double(NAN), double(INFINITY), -double(INFINITY)}) {
+        const CaseResult result = run_case(op, test, executor, {.simd = simd, .planted = {field, value}});
+        EXPECT_EQ(result.problem, "") << op.name << " " << test.name << " with " << value << " in " << field
+                                      << " on " << executor << " " << simd;
+      }
+}
+
+TEST_P(OpHarness, KeepsNanAndInfinity) {
+  const auto& [op, executor] = GetParam();
+  expect_kept(*op, executor, get_executor(executor).space ? 2 : 12);
+}
+
 // Levels below the best round differently: most have no fused products.
 TEST(SimdLevels, BelowTheBestMatchReference) {
   for (const SimdLevel& level : simd_levels().subspan(1))
@@ -71,6 +89,11 @@ TEST(SimdLevels, BelowTheBestMatchReference) {
       for (const Case& test : chosen(op->cases(), 6))
         EXPECT_EQ(run_case(*op, test, "threads", {.simd = level.name}).problem, "")
             << op->name << " " << test.name << " with " << level.name;
+}
+
+TEST(SimdLevels, BelowTheBestKeepNanAndInfinity) {
+  for (const SimdLevel& level : simd_levels().subspan(1))
+    for (const OpSpec* op : all_ops()) expect_kept(*op, "threads", 3, level.name);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpHarness, testing::ValuesIn(all_runs()), [](const auto& param) {

@@ -78,6 +78,9 @@ struct OpTraits {
   bool in_place = false;         // output may share memory with an input of the same dimensions
   std::function<bool(const std::byte* args)> can_fuse;  // epilogue: null means always
   bool wants_f32 = false;  // it adds up a row: mixed precision gives it, and takes from it, f32
+  // Where an input is not finite, NaN may reach more results than in fp64, or stand for infinity: sums give what a
+  // result does not see the weight 0, or add up a value in parts.
+  bool spreads_nan = false;
 };
 
 // Gives an op's reference the values of a run, in fp64. The harness implements it.

@@ -13,4 +13,9 @@ namespace heddle {
 std::vector<double> load_values(const Tensor& tensor, const std::byte* from);
 void store_values(const Tensor& tensor, std::byte* to, std::span<const double> values);
 
+// The larger one, or NaN where either is NaN: std::max may lose it.
+inline double max_or_nan(double a, double b) {
+  return a != a || a > b ? a : b;
+}
+
 }  // namespace heddle

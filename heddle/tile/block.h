@@ -24,7 +24,8 @@
 //   block.map_rows(count, n, make, use)   use(j, i, make(j, i)); what make loads, use has not stored
 //   block.reduce(n, op, f)     op over f(i), i < n, in a fixed order; the same float for all threads
 //   block.reduce_rows(out, count, n, op, f)   out[j] = op over f(j, i), i < n, for all j < count
-//   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first; block.argmax(view, n): of a row
+//   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first; block.argmax(view, n): of a row. In maxima and
+//                              minima NaN counts before all numbers, so that it stays
 //   block.index(i)             the Index as a float value (exact below 2^24)
 //   block.select(n, out, f)    those i < n, ascending, for which f(i) holds (a plain i32), as integers in `out`; their
 //                              number
@@ -74,6 +75,11 @@ struct Best {
   float value;
   int index;
 };
+
+// True if `a` takes the place of `b` in a maximum: if it is larger, or the first NaN.
+constexpr bool is_better(float a, float b) {
+  return !(a <= b) && b == b;
+}
 
 // `count` rows of `size` elements each, `stride` elements apart.
 template <class View>

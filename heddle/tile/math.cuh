@@ -1,6 +1,6 @@
 // Functions of values, written once over the few primitives a backend supplies for its value type V:
 //   fma(a, b, c)  max(a, b)  min(a, b)  abs(a)  round(a)  floor(a)  sqrt(a)  exp2i(n): 2^n for integral n in
-//   [-126, 127]  where_less(a, b, x, y): a < b ? x : y, per lane.
+//   [-126, 127]  where_less(a, b, x, y): a < b ? x : y, per lane. max and min are NaN where either argument is.
 // Included once per target, inside its namespace.
 
 // A body stores it where a value is missing, so that the gap shows.
@@ -8,10 +8,25 @@ constexpr float kNaN = __builtin_bit_cast(float, 0x7fc00000);
 // NVRTC has no __builtin_inff.
 constexpr float kInfinity = __builtin_bit_cast(float, 0x7f800000);
 
-// e^x. Cephes expf: n = round(x / ln 2), then a polynomial of degree 6 on [-ln2/2, ln2/2]; 2 ulp.
+// x, at least `low` and at most `high`; NaN stays.
+template <class V>
+inline V bounded(V x, V low, V high) {
+  return where_less(x, low, low, where_less(high, x, high, x));
+}
+
+// p * 2^n, a normal float, for p in [0.5, 2) and n in [-126, 128]: two factors, so that 2^n stays in range at both ends.
+template <class V>
+inline V times_power(V p, V n) {
+  V half = floor(n * V(0.5f));
+  return p * exp2i(half) * exp2i(n - half);
+}
+
+// e^x. Cephes expf: n = round(x / ln 2), then a polynomial of degree 6 on [-ln2/2, ln2/2]; 2 ulp. It is 0 where it would be
+// subnormal, infinite where it is above the largest float, and NaN stays.
 template <class V>
 inline V exp(V x) {
-  x = min(max(x, V(-87.33654f)), V(88.3762626647949f));
+  const V least(-87.33654f), most(88.72283f), given = x;
+  x = bounded(x, least, most);
   V n = round(x * V(1.44269504088896341f));
   V r = fma(n, V(-0.693359375f), x);
   r = fma(n, V(2.12194440e-4f), r);
@@ -22,8 +37,8 @@ inline V exp(V x) {
   p = fma(p, r, V(1.6666665459e-1f));
   p = fma(p, r, V(5.0000001201e-1f));
   p = fma(p * r, r, r) + V(1.0f);
-  V half = floor(n * V(0.5f));  // two factors, so that 2^n stays in range at both ends
-  return p * exp2i(half) * exp2i(n - half);
+  const V over = given * V(kInfinity);  // NaN stays
+  return where_less(given, least, V(0.0f), where_less(given, V(88.72284f), times_power(p, n), over));
 }
 
 // e^x for x <= 0, of what is summed with others: a backend may leave out what is too small to count.

@@ -20,6 +20,9 @@ inline float exp2(float x) {
 inline float max_or_nan(float a, float b) {
   return a != a || a > b ? a : b;
 }
+inline float min_or_nan(float a, float b) {
+  return a != a || a < b ? a : b;
+}
 inline float from_f16(u16 bits) {
   return float(__builtin_bit_cast(_Float16, bits));
 }

@@ -6,6 +6,7 @@
 
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op_call.h"
+#include "tests/support/case_memory.h"
 
 namespace heddle {
 
@@ -21,6 +22,7 @@ struct CallOptions {
   CallLayoutKind kind = CallLayoutKind::kDense;
   int threads = 1;
   const OpConfig* config = nullptr;
+  Planted planted;  // no field: nothing
 };
 struct CallResult {
   std::string problem;  // empty: the outputs are as the op's reference has them, and nothing else was written

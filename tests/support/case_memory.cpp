@@ -1,5 +1,6 @@
 #include "tests/support/case_memory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -64,15 +65,19 @@ void CaseMemory::write(const Tensor& tensor, std::span<const double> values) {
   store_values(tensor, memory.base[tensor.buffer] + tensor.offset, values);
 }
 
-void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const double> values) {
-  const i64 bytes = weight.bytes();
-  weight.data.buffer = add({.name = name, .kind = BufferKind::kWeight, .bytes = bytes});
-  std::byte* base = memory.base.back();
-  std::memset(base, 0, size_t(bytes));
+void CaseMemory::write(const Weight& weight, std::span<const double> values) {
+  std::byte* base = memory.base[weight.data.buffer];
   for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
     for (i32 k = 0; k < weight.cols(); ++k)
       store_number(weight.data.dtype, base + place(weight, r, k) * size_of(weight.data.dtype),
                    values[size_t(r) * size_t(weight.cols()) + size_t(k)]);
+}
+
+void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const double> values) {
+  const i64 bytes = weight.bytes();
+  weight.data.buffer = add({.name = name, .kind = BufferKind::kWeight, .bytes = bytes});
+  std::memset(memory.base.back(), 0, size_t(bytes));
+  write(weight, values);
   auto& table = tables_[weight.data.buffer];
   for (i32 p = 0; p < weight.panels(); ++p) table.push_back(u64(p) * u64(weight.panel_bytes()));
   memory.panels.back() = table.data();
@@ -116,6 +121,33 @@ std::vector<Output> allocate(const OpSpec& op, std::byte* args, CaseMemory& memo
     if (field.writes()) outputs.push_back({field.name, field.tensor(args)});
   }
   return outputs;
+}
+
+std::vector<std::string> float_inputs(const OpSpec& op, const std::byte* args) {
+  std::vector<std::string> names;
+  for (const Field& field : op.fields)
+    if (!field.is_attribute() && !field.writes() && field.elements(args).rank > 0 &&
+        is_float(field.elements(args).dtype) && elements(field.elements(args)) > 0)
+      names.push_back(field.name);
+  return names;
+}
+
+void plant(const OpSpec& op, std::byte* args, CaseMemory& memory, const Planted& planted) {
+  constexpr size_t kPlaces = 3;
+  const Field& field = *std::ranges::find(op.fields, planted.field, &Field::name);
+  const auto edit = [&](const auto& argument) {
+    std::vector<double> values = memory.read(argument);
+    std::mt19937_64 random{values.size()};
+    for (size_t n = 0; n < std::min(kPlaces, values.size() / 64 + 1); ++n)
+      values[random() % values.size()] = planted.value;
+    memory.write(argument, values);
+  };
+  field.is_weight() ? edit(field.weight(args)) : edit(field.tensor(args));
+}
+
+bool is_equal_or_reached(const OpSpec& op, bool is_planted, double got, double wanted) {
+  if (got == wanted || (std::isnan(got) && std::isnan(wanted))) return true;
+  return is_planted && op.traits.spreads_nan && std::isnan(got);
 }
 
 }  // namespace heddle

@@ -21,6 +21,7 @@ class CaseMemory : public Values {
   std::vector<double> read(const Tensor& tensor) const override;
   std::vector<double> read(const Weight& weight) const override;
   void write(const Tensor& tensor, std::span<const double> values) override;
+  void write(const Weight& weight, std::span<const double> values);
   std::byte* bytes(u32 buffer) override { return memory.base[buffer]; }
 
   std::span<const u64> panels(u32 buffer) const { return tables_.at(buffer); }
@@ -43,5 +44,16 @@ struct Output {
 // Gives every argument without a buffer one: random values in [-1, 1] for inputs, poison for outputs. Returns
 // the outputs.
 std::vector<Output> allocate(const OpSpec& op, std::byte* args, CaseMemory& memory);
+
+// A value that is put into an input, at one drawn place or a few.
+struct Planted {
+  std::string field;
+  double value = 0;
+};
+// The arguments into which NaN and infinities can be put.
+std::vector<std::string> float_inputs(const OpSpec& op, const std::byte* args);
+void plant(const OpSpec& op, std::byte* args, CaseMemory& memory, const Planted& planted);
+// True if a result may stand where the reference has `wanted`.
+bool is_equal_or_reached(const OpSpec& op, bool is_planted, double got, double wanted);
 
 }  // namespace heddle

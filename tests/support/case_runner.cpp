@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "heddle/base/invariant.h"
 #include "heddle/ir/registry.h"
@@ -14,10 +15,12 @@
 namespace heddle {
 namespace {
 
+using IsRight = std::function<bool(double got, double wanted)>;
+
 std::string compare(const std::string& name, std::span<const double> got, std::span<const double> wanted,
-                    CaseResult& result) {
+                    const IsRight& is_right, CaseResult& result) {
   for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]))) continue;
+    if (is_right(got[i], wanted[i])) continue;
     const double error = std::abs(got[i] - wanted[i]) / (1 + std::abs(wanted[i]));
     result.error = std::max(result.error, error);
     if (!(error <= result.bound))
@@ -30,8 +33,14 @@ std::string compare(const std::string& name, std::span<const double> got, std::s
 // Keeps what the references left in the outputs, restores the previous content, runs the node and compares.
 class Comparison {
  public:
-  Comparison(CaseMemory& memory, std::vector<Output> outputs, double bound, ExecutorOptions options = {})
-      : memory_(memory), outputs_(std::move(outputs)), options_(std::move(options)) {
+  Comparison(
+      CaseMemory& memory, std::vector<Output> outputs, double bound, ExecutorOptions options = {},
+      IsRight is_right =
+          [](double got, double wanted) { return got == wanted || (std::isnan(got) && std::isnan(wanted)); })
+      : memory_(memory),
+        outputs_(std::move(outputs)),
+        options_(std::move(options)),
+        is_right_(std::move(is_right)) {
     result_.bound = bound;
     for (const Output& output : outputs_) before_.push_back(memory_.read(output.tensor));
   }
@@ -70,7 +79,8 @@ class Comparison {
       result_.outputs.insert(result_.outputs.end(), got.begin(), got.end());
     }
     for (size_t o = 0; o < outputs_.size() && result_.problem.empty(); ++o)
-      result_.problem = compare(outputs_[o].name, memory_.read(outputs_[o].tensor), wanted_[o], result_);
+      result_.problem =
+          compare(outputs_[o].name, memory_.read(outputs_[o].tensor), wanted_[o], is_right_, result_);
     if (result_.problem.empty() && !memory_.canaries_whole())
       result_.problem = "a canary beside a buffer was overwritten";
   }
@@ -87,6 +97,7 @@ class Comparison {
   CaseMemory& memory_;
   std::vector<Output> outputs_;
   ExecutorOptions options_;
+  IsRight is_right_;
   std::vector<std::vector<double>> before_, wanted_;
   CaseResult result_;
 };
@@ -119,7 +130,11 @@ CaseResult run_case(const OpSpec& op, const Case& test, const std::string& execu
   Part part = part_of_case(op, test);
   auto outputs = allocate(op, part.args.data(), memory);
   if (test.prepare) test.prepare(part.args.data(), memory);
-  Comparison comparison(memory, std::move(outputs), test.bound, {.simd = options.simd});
+  const bool is_planted = !options.planted.field.empty();
+  if (is_planted) plant(op, part.args.data(), memory, options.planted);
+  Comparison comparison(
+      memory, std::move(outputs), test.bound, {.simd = options.simd},
+      [&](double got, double wanted) { return is_equal_or_reached(op, is_planted, got, wanted); });
   op.reference(part.args.data(), memory);
   comparison.references_done();
   Node node{.name = op.name, .parts = {part}};

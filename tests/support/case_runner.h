@@ -5,6 +5,7 @@
 #include <string>
 
 #include "heddle/ir/op.h"
+#include "tests/support/case_memory.h"
 
 namespace heddle {
 
@@ -18,6 +19,7 @@ struct CaseResult {
 struct CaseOptions {
   const OpConfig* config = nullptr;  // one of the op's configurations for such a call; null: its default
   std::string simd;                  // threads only: the name of a SIMD level; empty: the best one
+  Planted planted;                   // no field: nothing
 };
 CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor, const CaseOptions& = {});
 

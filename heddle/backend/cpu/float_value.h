@@ -3,10 +3,10 @@ inline float fma(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
 }
 inline float max(float a, float b) {
-  return a > b ? a : b;
+  return a != a || a > b ? a : b;
 }
 inline float min(float a, float b) {
-  return a < b ? a : b;
+  return a != a || a < b ? a : b;
 }
 inline float abs(float a) {
   return __builtin_fabsf(a);

@@ -152,7 +152,7 @@ class PlainBlock : public Loops {
   Best argmax(i32 n, F&& f) {
     Best best{identity(Max()), 0};
     for (i32 i = 0; i < n; ++i)
-      if (const float value = f(Index{i}); value > best.value) best = {value, i};
+      if (const float value = f(Index{i}); is_better(value, best.value)) best = {value, i};
     return best;
   }
   template <class Values>
@@ -252,8 +252,8 @@ class PlainBlock : public Loops {
   static float identity(Max) { return -__builtin_inff(); }
   static float identity(Min) { return __builtin_inff(); }
   static float combine(Sum, float a, float b) { return a + b; }
-  static float combine(Max, float a, float b) { return a > b ? a : b; }
-  static float combine(Min, float a, float b) { return a < b ? a : b; }
+  static float combine(Max, float a, float b) { return is_better(b, a) ? b : a; }
+  static float combine(Min, float a, float b) { return is_better(-b, -a) ? b : a; }
   static float rounded(DType dtype, float value) {
     u8 bytes[4];
     set_element(dtype, bytes, value);

@@ -139,13 +139,15 @@ class ScalarBlock : public Loops {
   template <class F>
   float reduce(i32 n, Max, F&& f) {
     float best = -__builtin_inff();
-    for (i32 i = 0; i < n; ++i) best = std::max(best, f(Index{i}));
+    for (i32 i = 0; i < n; ++i)
+      if (const float value = f(Index{i}); is_better(value, best)) best = value;
     return best;
   }
   template <class F>
   float reduce(i32 n, Min, F&& f) {
     float best = __builtin_inff();
-    for (i32 i = 0; i < n; ++i) best = std::min(best, f(Index{i}));
+    for (i32 i = 0; i < n; ++i)
+      if (const float value = f(Index{i}); is_better(-value, -best)) best = value;
     return best;
   }
   template <class Op, class F>
@@ -156,7 +158,7 @@ class ScalarBlock : public Loops {
   Best argmax(i32 n, F&& f) {
     Best best{-__builtin_inff(), 0};
     for (i32 i = 0; i < n; ++i)
-      if (float value = f(Index{i}); value > best.value) best = {value, i};
+      if (float value = f(Index{i}); is_better(value, best.value)) best = {value, i};
     return best;
   }
   Best argmax(View row, i32 n) {

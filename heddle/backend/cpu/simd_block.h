@@ -80,7 +80,8 @@ class SimdBlock {
     Value values = identity(Max());
     Vec32 where = hn::Zero(d32);
     const auto consider = [&](i32 at, Value value) HWY_ATTR {
-      const auto above = hn::Gt(value.v, values.v);
+      // As is_better: larger, or the first NaN.
+      const auto above = hn::Not(hn::Or(hn::Le(value.v, values.v), hn::IsNaN(values.v)));
       values = hn::IfThenElse(above, value.v, values.v);
       where = hn::IfThenElse(hn::RebindMask(d32, above), hn::Iota(d32, u32(at)), where);
     };
@@ -97,8 +98,9 @@ class SimdBlock {
     Best best{identity(Max()), 0};
     for (i32 lane = 0; lane < kLanes; ++lane) {
       const i32 index = i32(lane_index[lane]);
-      if (lane_value[lane] > best.value || (lane_value[lane] == best.value && index < best.index))
-        best = {lane_value[lane], index};
+      const float value = lane_value[lane];
+      const bool is_equal = value == best.value || (value != value && best.value != best.value);
+      if (is_better(value, best.value) || (is_equal && index < best.index)) best = {value, index};
     }
     return best;
   }
@@ -183,17 +185,19 @@ class SimdBlock {
                           .panels = product.right.panels(),
                           .out = reinterpret_cast<float*>(fragment.data),
                           .out_stride = fragment.stride / 4};
-    (product.terms > 1 ? kernels_.narrow : kernels_.wide)(task);
+    (product.narrow ? kernels_.narrow : kernels_.wide)(task);
   }
 
   // Chunks of k, each a product of its own, are added in order.
   void mma(Fragment& sum, const heddle::Matrix& a, const heddle::Matrix& b) {
     const DType type = product_dtype(a, b);
+    const bool is_exact = !a.scales.exists() && !a.zeros.exists();  // bf16 holds codes of 8 bits and fewer
     const Scratch::Mark mark = scratch_.mark();
     map_rows(sum.rows, sum.cols, [&](i32 m, auto i) HWY_ATTR { sum.row(m).store(i, Value(0.0f)); });
     for (i32 k = 0; k < a.cols(); k += kMatmulChunk) {
       const i32 count = std::min(kMatmulChunk, a.cols() - k);
-      const Product product = this->product(sum.rows, sum.cols, count, type);
+      const Product product =
+          make_product(scratch_, kernels_, sum.rows, sum.cols, count, type, is_exact ? 1 : kTerms);
       take_terms(product, a, b, {sum.m0, sum.n0, k, count}, scratch_);
       Fragment part = fragment(sum.m0, sum.rows, sum.n0, sum.cols);
       mma(part, product);

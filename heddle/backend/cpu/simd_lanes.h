@@ -39,8 +39,7 @@ HWY_INLINE Value combine(Min, Value a, Value b) {
 HWY_INLINE float over_lanes(Sum, Value a) {
   return hn::GetLane(hn::SumOfLanes(d, a.v));
 }
-#if HWY_TARGET == HWY_EMU128
-// Highway's own begin with the largest finite values, and so lose infinities.
+// Highway's own may lose NaN; those of HWY_EMU128 begin with the largest finite values, and so lose infinities.
 template <class Extreme>
 HWY_INLINE float over_lanes(Extreme extreme, Value a) {
   float lanes[kLanes];
@@ -49,14 +48,6 @@ HWY_INLINE float over_lanes(Extreme extreme, Value a) {
   for (const float lane : lanes) found = combine(extreme, found, Value(lane));
   return hn::GetLane(found.v);
 }
-#else
-HWY_INLINE float over_lanes(Max, Value a) {
-  return hn::GetLane(hn::MaxOfLanes(d, a.v));
-}
-HWY_INLINE float over_lanes(Min, Value a) {
-  return hn::GetLane(hn::MinOfLanes(d, a.v));
-}
-#endif
 constexpr float identity(Sum) {
   return 0;
 }

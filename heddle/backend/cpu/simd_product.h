@@ -4,14 +4,15 @@
 // The right matrix lies in panels, as a packed weight does. For the kernel of bf16 operands, each f32 value of the
 // left matrix is stored as three bf16 terms, whose sum is the value: each term holds 8 of its bits. A row has all
 // first terms, then all second and all third ones. The right matrix is then repeated three times along k, so that one
-// run over k adds up the products of all terms.
+// run over k adds up the products of all terms. Values that are bf16 already need one term.
 constexpr i32 kTerms = 3;
 
 struct Product {
   u8* left;
   i64 left_stride;      // bytes
   Weight right;         // as the kernels see it: repeated for each term
-  i32 terms;            // terms of a left value; 1: it is f32
+  bool narrow;          // the left matrix is stored as bf16
+  i32 terms;            // terms of a left value
   i32 half;             // columns of one term
   i32 rows, cols;       // rows of the left matrix, and of the right one
   u8* converted_lines;  // room for four rows of the right matrix
@@ -19,37 +20,40 @@ struct Product {
   // A row of the left matrix. It is only stored to.
   struct LeftRow {
     u8* data;
+    bool narrow;
     i32 terms, half;
 
     HWY_INLINE void store(Lanes i, Value value) const {
-      if (terms == 1) return store_lanes(DType::kF32, data + i64(i.at) * 4, value);
+      if (!narrow) return store_lanes(DType::kF32, data + i64(i.at) * 4, value);
       Vec rest = value.v;
-      for (i32 term = 0; term < kTerms; ++term) {
+      for (i32 term = 0; term < terms; ++term) {
         const Vec32 bits = hn::BitCast(d32, rest);
         const Vec32 high = hn::And(bits, hn::Set(d32, 0xffff0000u));
         hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(bits)), d16,
                    reinterpret_cast<uint16_t*>(data) + term * half + i.at);
         rest = hn::Sub(rest, hn::BitCast(d, high));
+        rest = hn::IfThenElseZero(hn::Eq(rest, rest), rest);  // infinity and NaN are their first terms
       }
     }
     void store(FewLanes i, Value value) const {
       alignas(64) float lanes[kLanes];
       hn::Store(value.v, d, lanes);
       for (i32 lane = 0; lane < i.count; ++lane) {
-        if (terms == 1) {
+        if (!narrow) {
           set_element(DType::kF32, data + i64(i.at + lane) * 4, lanes[lane]);
           continue;
         }
-        for (i32 term = 0; term < kTerms; ++term) {
+        for (i32 term = 0; term < terms; ++term) {
           const u32 high = std::bit_cast<u32>(lanes[lane]) & 0xffff0000u;
           set_element(DType::kBf16, data + i64(term * half + i.at + lane) * 2, std::bit_cast<float>(high));
           lanes[lane] -= std::bit_cast<float>(high);
+          if (lanes[lane] != lanes[lane]) lanes[lane] = 0;
         }
       }
     }
   };
 
-  LeftRow left_row(i32 m) const { return {left + m * left_stride, terms, half}; }
+  LeftRow left_row(i32 m) const { return {left + m * left_stride, narrow, terms, half}; }
 
   // right[s + j, at + i] = lines[j].load(i)
   void set_right_rows(i32 s, i32 at, const Lines<Row<DType>>& lines) const {
@@ -176,11 +180,13 @@ struct Product {
   }
 };
 
-// Rows and columns that only the kernels see are zeros, and so is the right matrix at first.
-inline Product make_product(Scratch& scratch, const MatrixKernels& kernels, i32 m, i32 n, i32 k,
-                            DType dtype) {
+// Rows and columns that only the kernels see are zeros, and so is the right matrix at first. `terms`: of a left value,
+// where the kernel wants bf16.
+inline Product make_product(Scratch& scratch, const MatrixKernels& kernels, i32 m, i32 n, i32 k, DType dtype,
+                            i32 terms = kTerms) {
   const bool narrow = dtype == DType::kBf16 && kernels.narrow && m >= kernels.narrow_rows;
-  Product made{.terms = narrow ? kTerms : 1, .half = round_up(k, kOperandCols), .rows = m, .cols = n};
+  Product made{
+      .narrow = narrow, .terms = narrow ? terms : 1, .half = round_up(k, kOperandCols), .rows = m, .cols = n};
   const i32 cols = made.terms * made.half;
   made.left_stride = i64(cols) * (narrow ? 2 : 4) + 64;  // the extra line keeps rows out of each other's sets
   const i32 padded = round_up(m, kOperandRows);

@@ -47,11 +47,35 @@ HWY_INLINE Value fused(Value a, Value b, Value c) {
                      hn::DemoteTo(half, hn::MulAdd(low(a), low(b), low(c))));
 }
 #endif
+// The larger one and the smaller one, b where either is NaN: the instructions of x86.
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+HWY_INLINE Vec larger(Vec a, Vec b) {
+  return hn::IfThenElse(hn::Gt(a, b), a, b);
+}
+HWY_INLINE Vec smaller(Vec a, Vec b) {
+  return hn::IfThenElse(hn::Lt(a, b), a, b);
+}
+#else
+HWY_INLINE Vec larger(Vec a, Vec b) {
+  return hn::Max(a, b);
+}
+HWY_INLINE Vec smaller(Vec a, Vec b) {
+  return hn::Min(a, b);
+}
+// The sum of exponents. NaN is no power.
+HWY_INLINE Value times_power(Value p, Value n) {
+  constexpr hn::RebindToSigned<D> di;
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p.v), hn::ShiftLeft<23>(hn::ConvertTo(di, n.v))));
+}
+#endif
 HWY_INLINE Value max(Value a, Value b) {
-  return hn::IfThenElse(hn::Gt(a.v, b.v), a.v, b.v);
+  return hn::IfThenElse(hn::IsNaN(a.v), a.v, larger(a.v, b.v));
 }
 HWY_INLINE Value min(Value a, Value b) {
-  return hn::IfThenElse(hn::Lt(a.v, b.v), a.v, b.v);
+  return hn::IfThenElse(hn::IsNaN(a.v), a.v, smaller(a.v, b.v));
+}
+HWY_INLINE Value bounded(Value x, Value low, Value high) {
+  return smaller(high.v, larger(low.v, x.v));
 }
 HWY_INLINE Value abs(Value a) {
   return hn::Abs(a.v);

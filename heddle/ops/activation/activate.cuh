@@ -9,7 +9,8 @@ inline V activate(int kind, V x) {
   return max(x, V(0.0f));
 }
 
-// f'(x). Beyond |x| = 10 the last term of kGeluTanh is 0, and the bound of the square keeps it finite.
+// f'(x). Beyond |x| = 10 the last term of kGeluTanh is 0, and the bound of the square keeps it finite. kRelu: 0 for x <= 0, else 1,
+// as torch has it for NaN too.
 template <class V>
 inline V activation_slope(int kind, V x) {
   const V half(0.5f), one(1.0f);
@@ -24,5 +25,5 @@ inline V activation_slope(int kind, V x) {
     const V t = tanh(V(0.7978845608f) * fma(V(0.044715f) * square, x, x));
     return half * (one + t) + half * x * (one - t * t) * V(0.7978845608f) * fma(V(0.134145f), square, one);
   }
-  return where_less(V(0.0f), x, one, V(0.0f));
+  return where_less(V(0.0f), x, one, where_less(x, one, V(0.0f), one));
 }

@@ -15,7 +15,7 @@ double activation_reference(i32 kind, double x) {
     case kGeluTanh:
       return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
     default:
-      return x > 0 ? x : 0;
+      return x <= 0 ? 0 : x;
   }
 }
 
@@ -30,7 +30,7 @@ double activation_slope_reference(i32 kind, double x) {
     case kGeluTanh:
       return 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * 0.7978845608028654 * (1 + 0.134145 * square);
     default:
-      return x > 0 ? 1 : 0;
+      return x <= 0 ? 0 : 1;
   }
 }
 

@@ -23,10 +23,13 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Argmax>(args);
+  const auto is_less = [](double one, double other) {
+    return !(one >= other) && one == one;
+  };  // NaN is the largest
   auto x = values.read(a.x);
   std::vector<double> y;
   for (auto row = x.begin(); row != x.end(); row += a.x.last())
-    y.push_back(double(std::max_element(row, row + a.x.last()) - row));
+    y.push_back(double(std::max_element(row, row + a.x.last(), is_less) - row));
   values.write(a.y, y);
 }
 
@@ -34,7 +37,8 @@ void reference(const std::byte* args, Values& values) {
 
 const OpSpec& op() {
   static const OpSpec spec = [] {
-    OpSpec op = op_of<Argmax>("argmax", "y = index of the largest element of each row, lowest first");
+    OpSpec op = op_of<Argmax>(
+        "argmax", "y = index of the largest element of each row, lowest first; NaN counts as the largest");
     op.infer = infer;
     op.axes = axes;
     op.flops = rowwise_flops<Argmax, 1>;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ir/values.h"
 
 namespace heddle::attention {
 
@@ -184,7 +185,7 @@ struct RowSplit {
 RowSplit row_split(const Attention& a, const std::vector<double>& scores, const std::vector<double>& values) {
   RowSplit result;
   result.mean.assign(size_t(a.value_dim()), 0);
-  for (double score : scores) result.best = std::max(result.best, score);
+  for (double score : scores) result.best = max_or_nan(result.best, score);
   for (size_t p = 0; p < scores.size(); ++p) {
     const double weight = std::exp(scores[p] - result.best);
     result.total += weight;
@@ -254,7 +255,7 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
-    op.traits = {.output = "part"};
+    op.traits = {.output = "part", .spreads_nan = true};
     return op;
   }();
   return spec;

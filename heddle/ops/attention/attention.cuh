@@ -125,7 +125,7 @@ struct Body {
       return biased(s, value);
     };
     const float here = block.reduce(a.chunk, Max(), [&](auto s) { return seen(s, bent(s), kLowest); });
-    const float best = here > before ? here : before, decay = exp(before - best);
+    const float best = max(before, here), decay = exp(before - best);
     const float sum = block.reduce(a.chunk, Sum(), [&](auto s) {
       auto value = seen(s, exp(bent(s) - best), 0);
       weight.store(s, value);
@@ -214,7 +214,7 @@ struct Body {
     for (i32 q = 0; q < work.queries; ++q) {
       auto part = block.row(a.part, work.row(q), work.head(q), work.split);
       auto sum = chip.sums.from(q * a.value_dim());
-      const float total = chip.total.get(q), scale = total > 0 ? 1 / total : 0;
+      const float total = chip.total.get(q), scale = total == 0.0f ? 0.0f : 1 / total;
       block.map(a.value_dim(), [&](auto i) { part.store(i, sum.load(i) * scale); });
       auto stats = block.row(a.stats, work.row(q), work.head(q), work.split);
       stats.set(0, chip.best.get(q));

@@ -197,7 +197,7 @@ class FewQueries {
         all = fma(total[w], share, all), value = fma(sum[w], share, value);
       }
       const i32 row = work_.row(first_query_ + q), head = work_.head(first_query_ + q);
-      block.row(a_.part, row, head, work_.split).store(i, all > 0 ? quotient(value, all) : 0.0f);
+      block.row(a_.part, row, head, work_.split).store(i, all == 0 ? 0.0f : quotient(value, all));
       if (i.at == 0) block.row(a_.stats, row, head, work_.split).store_pair(Index{0}, top, all);
     });
   }

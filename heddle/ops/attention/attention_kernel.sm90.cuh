@@ -381,7 +381,7 @@ struct ChainKernel {
       for (i32 r = 0; r < 2; ++r) {
         const i32 row = tile.row + row_of_tile() + 8 * r;
         if (row >= tile.row_end) continue;
-        const float total = softmax.total[r], share = total > 0 ? 1 / total : 0.0f;
+        const float total = softmax.total[r], share = total == 0 ? 0.0f : 1 / total;
         const View part = RowsBlock::row(a.part, row, tile.head).from(i32(threadIdx.x) % 4 * 2);
 #pragma unroll
         for (i32 j = 0; j < kDim / 8; ++j)

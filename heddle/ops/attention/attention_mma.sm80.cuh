@@ -26,7 +26,9 @@ inline void bend_all(const Attention& a, float (&scores)[kCount]) {
   }
 }
 inline float best_score(const Attention& a, const RunningSoftmax& softmax, i32 row) {
-  return softmax.total[row] > 0 ? softmax.best[row] * (bends(a) ? 1 : a.scale) : kLowest;
+  const float total = softmax.total[row];
+  if (!(total > 0)) return total == 0 ? kLowest : total;  // NaN is no best score: the total has it
+  return softmax.best[row] * (bends(a) ? 1 : a.scale);
 }
 
 template <bool kBf16, i32 kKeyDim, class Config>
@@ -266,7 +268,7 @@ class ManyQueries {
       if (Team::warp() >= warps_ || query >= work_.queries) continue;
       const i32 row = work_.row(query), head = work_.head(query);
       const View out = view(a_.part, row, head).from(part + lane % 4 * 2);
-      const float share = total > 0 ? 1 / total : 0.0f;
+      const float share = total == 0 ? 0.0f : 1 / total;
 #pragma unroll
       for (i32 d = 0; d < kValueDim / 8; ++d)
         store_two(out.from(8 * d), group.sums[d][2 * r] * share, group.sums[d][2 * r + 1] * share);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ir/values.h"
 
 namespace heddle::attention_sink {
 
@@ -42,7 +43,7 @@ void reference(const std::byte* args, Values& values) {
   auto y = values.read(a.y), made = values.read(a.new_stats);
   const size_t heads = sinks.size(), dim = size_t(a.part.last());
   for (size_t i = 0; i < size_t(a.part.size[0]) * heads; ++i) {
-    const double sink = sinks[i % heads], before = stats[2 * i], best = std::max(before, sink);
+    const double sink = sinks[i % heads], before = stats[2 * i], best = max_or_nan(before, sink);
     const double kept = stats[2 * i + 1] * std::exp(before - best), total = kept + std::exp(sink - best);
     for (size_t d = 0; d < dim; ++d) y[i * dim + d] = part[i * dim + d] * kept / total;
     made[2 * i] = best, made[2 * i + 1] = total;

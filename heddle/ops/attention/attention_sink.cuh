@@ -9,7 +9,7 @@ struct Body {
       for (i32 head = t[2]; head < t[3]; ++head) {
         const float sink = block.row(a.sinks).get(head);
         auto stats = block.row(a.stats, row, head, 0);
-        const float before = stats.get(0), best = before > sink ? before : sink;
+        const float before = stats.get(0), best = max(before, sink);
         const float kept = stats.get(1) * exp(before - best), total = kept + exp(sink - best);
         const float scale = kept / total;
         block.sync();  // all threads have read the stats

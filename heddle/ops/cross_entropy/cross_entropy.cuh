@@ -48,11 +48,8 @@ struct Body {
     for (i32 row = t[0]; row < t[1]; ++row) {
       auto x = block.row(a.logits, row);
       const float top = capped(block.reduce(columns, Max(), [&](auto i) { return x.load(i); }), a.softcap);
-      // A logit that is no number, or infinite, takes the place of its term, so that the loss shows it.
-      const float terms = block.reduce(columns, Sum(), [&](auto i) {
-        auto z = capped(x.load(i), a.softcap);
-        return where_less(z, decltype(z)(kInfinity), exp(z - top), z);
-      });
+      const float terms =
+          block.reduce(columns, Sum(), [&](auto i) { return exp(capped(x.load(i), a.softcap) - top); });
       float sum = 0;
       if (a.label_smoothing != 0.0f)
         sum = block.reduce(columns, Sum(), [&](auto i) { return capped(x.load(i), a.softcap); });

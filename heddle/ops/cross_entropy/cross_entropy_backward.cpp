@@ -38,8 +38,9 @@ void reference(const std::byte* args, Values& values) {
       const double z = rows.row(row)[i], p = std::exp(z - lse[row]), t = cap > 0 ? z / cap : 0;
       const double own = double(i) == rows.target[row] ? 1 - s : 0;
       double of_loss = (1 + 2 * double(a.z_loss) * lse[row]) * p - own - s / double(rows.columns);
-      if (!rows.is_column(row)) of_loss = rows.is_ignored(row) ? 0 : std::nan("");
-      dlogits.push_back((dloss[row] * of_loss + dlse[row] * p) * (1 - t * t));
+      if (!rows.is_column(row)) of_loss = std::nan("");
+      const double given = rows.is_ignored(row) ? 0 : dloss[row] * of_loss;
+      dlogits.push_back((given + (a.dlse.exists() ? dlse[row] * p : 0)) * (1 - t * t));
     }
   values.write(a.dlogits, dlogits);
 }
@@ -64,7 +65,7 @@ const OpSpec& op() {
     op.reference = reference;
     op.cases = cases;
     set_row_kernel(op, row_work);
-    op.traits = {.input = "logits", .output = "dlogits", .in_place = true};
+    op.traits = {.input = "logits", .output = "dlogits", .in_place = true, .spreads_nan = true};
     return op;
   }();
   return spec;

@@ -19,7 +19,7 @@ struct Body {
     const float given = target.gain == 0.0f ? 0.0f : block.row(a.dloss).get(row) * target.gain;
     float of_p = given * (1 + 2 * a.z_loss * lse);
     if (a.dlse.exists()) of_p += block.row(a.dlse).get(row);
-    return {target.column, lse, of_p, given * s / float(columns), given * (1 - s)};
+    return {target.column, lse, of_p, s == 0.0f ? 0.0f : given * s / float(columns), given * (1 - s)};
   }
 
   template <class V>

@@ -37,7 +37,7 @@ struct Kernel {
         target.gain == 0.0f ? 0.0f : reinterpret_cast<const float*>(a.dloss.data)[row] * target.gain;
     float of_p = given * (1 + 2 * a.z_loss * lse);
     if (a.dlse.exists()) of_p += reinterpret_cast<const float*>(a.dlse.data)[row];
-    return {target.column, lse, of_p, given * s / float(columns), given * (1 - s)};
+    return {target.column, lse, of_p, s == 0.0f ? 0.0f : given * s / float(columns), given * (1 - s)};
   }
 
   // The logits are on their way while the row's facts are loaded.

@@ -58,11 +58,12 @@ std::vector<double> scores_of(const Route& a, const double* logits, size_t exper
   return scores;
 }
 
-// Indices by falling value, the first of equals first.
+// Indices by falling value, the first of equals first; NaN comes before all numbers.
 std::vector<size_t> falling(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return values[i]; });
+  const auto is_before = [](double one, double other) { return !(one <= other) && other == other; };
+  std::ranges::stable_sort(order, is_before, [&](size_t i) { return values[i]; });
   return order;
 }
 

@@ -3,8 +3,9 @@
 constexpr float kLowest = -3e38f, kUnseen = -1e38f;
 constexpr i32 kChunk = 64;  // rows of the other side that are on chip at a time
 
-// ln x of a positive normal x: Cephes logf, 1 ulp.
+// ln x of a positive normal x: Cephes logf, 1 ulp. Infinity and NaN stay.
 inline float natural_log(float x) {
+  if (!(x - x == 0.0f)) return x;
   const u32 bits = __builtin_bit_cast(u32, x);
   float exponent = float(i32(bits >> 23) - 126);
   float m = __builtin_bit_cast(float, (bits & 0x007fffffu) | 0x3f000000u);  // [0.5, 1)

@@ -85,10 +85,10 @@ void reference(const std::byte* args, Values& values) {
                  batch = row / size_t(a.q.size[1]);
     const size_t at = (batch * size_t(a.q.size[2]) + head) * size_t(a.q.size[1]) + row % size_t(a.q.size[1]);
     if (earlier[at] != none) y[i] += weight_of(earlier[at], top[at]) * y_in[i];
-    if (total[at] > 0) y[i] /= total[at];
+    if (total[at] != 0) y[i] /= total[at];
   }
   for (size_t i = 0; i < rows; ++i)
-    if (total[i] > 0) top[i] += std::log(total[i]);
+    if (total[i] != 0) top[i] += std::log(total[i]);
   values.write(a.y, y);
   values.write(a.lse, top);
 }
@@ -109,6 +109,7 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
+    op.traits = {.spreads_nan = true};
     op.gradient = {{"flash_attention_delta"},          {"flash_attention_query_blocks"},
                    {"flash_attention_backward"},       {"flash_attention_bias_backward"},
                    {"flash_attention_sinks_backward"}, {"flash_attention_earlier_backward"}};

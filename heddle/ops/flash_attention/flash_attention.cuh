@@ -36,8 +36,10 @@ struct Body {
     const bool sink = a.sinks.exists(), continues = a.lse_in.exists();
     const i32 rows = work.rows(), dim = a.v.last();
     for (i32 r = 0; r < rows; ++r) {
-      chip.best.set(r, sink ? float(block.row(a.sinks).get(work.head(r))) : kLowest);
-      chip.total.set(r, sink ? 1.0f : 0.0f);
+      const float score = sink ? float(block.row(a.sinks).get(work.head(r))) : kLowest;
+      chip.best.set(r, score < kUnseen ? kLowest : score);
+      chip.total.set(r,
+                     score < kUnseen ? 0.0f : 1.0f + (score - score));  // NaN for a sink that is not finite
       if (continues) chip.here.set(r, block.row(a.lse_in, work.batch, work.head(r)).get(work.query(r)));
     }
     block.map(rows * dim, [&](auto i) { chip.sums.store(i, 0.0f); });
@@ -53,7 +55,7 @@ struct Body {
     block.sync();
     for (i32 r = 0; r < rows; ++r) {
       const float weight = chip.decay.get(r);
-      if (!(weight > 0)) continue;  // y_in is not read where lse_in is -inf
+      if (weight == 0.0f) continue;  // y_in is not read where lse_in is -inf
       auto earlier = block.row(a.y_in, work.batch, work.query(r), work.head(r));
       auto sum = chip.sums.from(r * dim);
       block.map(dim, [&](auto i) { sum.store(i, earlier.load(i) * weight); });
@@ -142,10 +144,10 @@ struct Body {
     for (i32 r = 0; r < work.rows(); ++r) {
       auto y = block.row(a.y, work.batch, work.query(r), work.head(r));
       auto sum = chip.sums.from(r * a.v.last());
-      const float total = chip.total.get(r), scale = total > 0 ? 1 / total : 0;
+      const float total = chip.total.get(r), scale = total == 0.0f ? 0.0f : 1 / total;
       block.map(a.v.last(), [&](auto i) { y.store(i, sum.load(i) * scale); });
       block.row(a.lse, work.batch, work.head(r))
-          .set(work.query(r), total > 0 ? chip.best.get(r) + natural_log(total) : -kInfinity);
+          .set(work.query(r), total == 0.0f ? -kInfinity : chip.best.get(r) + natural_log(total));
     }
     block.sync();
   }

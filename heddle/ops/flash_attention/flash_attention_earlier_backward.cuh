@@ -29,7 +29,7 @@ struct Body {
         block.map(dim, [&](auto i) { to.store(i, dy.load(i) * weight); });
         // y_in may be anything where there was no earlier result.
         const float by_score =
-            weight > 0 ? weight * (given.get(head) - block.row(a.delta, t[0], head).get(row)) : 0;
+            weight == 0.0f ? 0.0f : weight * (given.get(head) - block.row(a.delta, t[0], head).get(row));
         block.row(a.dlse_in, t[0], head).set(row, by_score);
       }
       block.sync();

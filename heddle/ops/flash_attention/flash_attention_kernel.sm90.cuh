@@ -392,9 +392,9 @@ struct Kernel {
           top = fmaxf(top, lse);
           const float smaller = arch::exp2(before - top), earlier = arch::exp2(lse - top);
           factor *= smaller, total = __fmaf_rn(total, smaller, earlier);
-          share = total > 0 ? earlier / total : 0;
+          share = total == 0 ? 0 : earlier / total;
         }
-        const float inverse = total > 0 ? factor / total : 0;
+        const float inverse = total == 0 ? 0 : factor / total;
         u32* const to = reinterpret_cast<u32*>(
             a.y.data + (tile.batch * a.y.stride[0] + query * a.y.stride[1] + tile.head * a.y.stride[2]) * 2);
 #pragma unroll
@@ -408,7 +408,7 @@ struct Kernel {
         if (lane() % 4 == 0)
           reinterpret_cast<float*>(
               a.lse.data)[tile.batch * a.lse.stride[0] + tile.head * a.lse.stride[1] + query] =
-              total > 0 ? (top + __log2f(total)) * kLn2 : -__int_as_float(0x7f800000);
+              total == 0 ? -__int_as_float(0x7f800000) : (top + __log2f(total)) * kLn2;
       }
     }
     // y_in is not read where lse_in is -inf.

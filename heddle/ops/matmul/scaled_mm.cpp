@@ -134,12 +134,15 @@ void reference(const std::byte* args, Values& values) {
   std::vector<double> y(size_t(a.rows()) * n);
   for (size_t i = 0; i < y.size(); ++i) {
     const size_t row = i / n, column = i % n;
+    double sum = 0;  // of terms that have the same scales
     for (size_t t = 0; t < k; ++t) {
       const size_t at_a = (a.scale_a.rows() == 1 ? 0 : row) * of_a + (of_a == 1 ? 0 : t / block);
       const size_t at_b = (a.scale_b.rows() == 1 ? 0 : t / block) * of_b + (of_b == n   ? column
                                                                             : of_b == 1 ? 0
                                                                                         : column / block);
-      y[i] += left[row * k + t] * by_a[at_a] * right[t * n + column] * by_b[at_b];
+      sum += left[row * k + t] * right[t * n + column];
+      const bool is_last = t + 1 == k || ((of_a > 1 || a.scale_b.rows() > 1) && (t + 1) % block == 0);
+      if (is_last) y[i] += sum * by_a[at_a] * by_b[at_b], sum = 0;
     }
   }
   values.write(a.y, y);

@@ -1,8 +1,8 @@
 // Codes of numbers. Included inside the namespace of each body of the family.
 
-// A scale that makes `most` the largest code.
+// A scale that makes `most` the largest code; NaN and infinity stay.
 inline float scale_for(float most, i32 code) {
-  return (most > 1e-30f ? most : 1e-30f) * (1.0f / kLargestCode[code]);
+  return (most < 1e-30f ? 1e-30f : most) * (1.0f / kLargestCode[code]);
 }
 
 // Rounds to the nearest float of `mantissa` bits below 2^8 in size, ties to even; larger ones become the largest.

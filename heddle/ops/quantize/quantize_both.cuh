@@ -27,7 +27,7 @@ struct Body {
         float most = 0;
         for (i32 i = 0; i < count; ++i) {
           const float size = get(i) < 0 ? -get(i) : get(i);
-          most = size > most ? size : most;
+          most = max(most, size);
         }
         const float scale = scale_for(most, a.code);
         block.row(a.transposed_scales, column).set(begin / kCodeBlock, scale);

@@ -38,10 +38,10 @@ struct Kernel {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) {
         const float size = fabsf(values[n].get(i));
-        top = fmaxf(top, size), most[i] = fmaxf(most[i], size);
+        top = arch::max_or_nan(top, size), most[i] = arch::max_or_nan(most[i], size);
       }
 #pragma unroll
-      for (i32 bits = 8; bits > 0; bits /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, bits));
+      for (i32 bits = 8; bits > 0; bits /= 2) top = arch::max_or_nan(top, __shfl_xor_sync(~0u, top, bits));
       if (row >= rows || at >= columns / 8) continue;
       const float scale = scale_for(top, kCode);
       if (word == 0) reinterpret_cast<float*>(row_of(a.scales, row))[across] = scale;
@@ -55,7 +55,7 @@ struct Kernel {
       const i32 column = 8 * word + i;
       float top = 0;
 #pragma unroll
-      for (i32 l = 0; l < kLines; ++l) top = fmaxf(top, tops[l][column]);
+      for (i32 l = 0; l < kLines; ++l) top = arch::max_or_nan(top, tops[l][column]);
       const float scale = scale_for(top, kCode);
       if (line == 0 && 8 * at + i < columns)
         reinterpret_cast<float*>(row_of(a.transposed_scales, 8 * at + i))[square] = scale;

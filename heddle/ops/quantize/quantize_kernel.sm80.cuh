@@ -24,12 +24,12 @@ struct Kernel {
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n)
 #pragma unroll
-      for (i32 i = 0; i < 8; ++i) most[n] = fmaxf(most[n], fabsf(values[n].get(i)));
+      for (i32 i = 0; i < 8; ++i) most[n] = arch::max_or_nan(most[n], fabsf(values[n].get(i)));
     float* const scales = reinterpret_cast<float*>(row_of(a.scales, row));
     if constexpr (Config::kKind % 2 == kScaleByRow) {
       float all = most[0];
 #pragma unroll
-      for (i32 n = 1; n < kWords; ++n) all = fmaxf(all, most[n]);
+      for (i32 n = 1; n < kWords; ++n) all = arch::max_or_nan(all, most[n]);
       all = Team::reduce(Max(), all);
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n) most[n] = all;
@@ -39,7 +39,7 @@ struct Kernel {
       for (i32 n = 0; n < kWords; ++n)
 #pragma unroll
         for (i32 bits = Team::kLanes < 16 ? Team::kLanes / 2 : 8; bits > 0; bits /= 2)
-          most[n] = fmaxf(most[n], __shfl_xor_sync(~0u, most[n], bits));
+          most[n] = arch::max_or_nan(most[n], __shfl_xor_sync(~0u, most[n], bits));
     }
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
       const float scale = scale_for(most[n], kCode);

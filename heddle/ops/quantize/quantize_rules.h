@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ir/values.h"
 #include "heddle/ops/quantize/code_kind.h"
 
 namespace heddle {
@@ -24,6 +25,11 @@ inline void set_codes(const char* op, const char* argument, Tensor& codes, i32 c
   require_dtype(op, argument, codes, kCodeTypes[code]);
 }
 
+// Integers have no NaN: its code is 0, and its scale says that it was there.
+inline double code_near(double value, double largest, i32 code) {
+  return std::isnan(value) && code == kCodeI8 ? 0 : std::clamp(value, -largest, largest);
+}
+
 // Codes and scales of rows of `columns` values, in groups of `group`.
 struct Coded {
   std::vector<double> codes, scales;
@@ -34,11 +40,10 @@ inline Coded coded(const std::vector<double>& x, size_t columns, size_t group, i
     for (size_t begin = 0; begin < columns; begin += group) {
       const size_t end = std::min(columns, begin + group);
       double most = 1e-30;
-      for (size_t i = begin; i < end; ++i) most = std::max(most, std::abs(x[row + i]));
+      for (size_t i = begin; i < end; ++i) most = max_or_nan(most, std::abs(x[row + i]));
       const double largest = double(kLargestCode[code]), scale = most / largest;
       made.scales.push_back(scale);
-      for (size_t i = begin; i < end; ++i)
-        made.codes.push_back(std::clamp(x[row + i] / scale, -largest, largest));
+      for (size_t i = begin; i < end; ++i) made.codes.push_back(code_near(x[row + i] / scale, largest, code));
     }
   return made;
 }

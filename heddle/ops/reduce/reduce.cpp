@@ -5,6 +5,7 @@
 
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ir/values.h"
 
 namespace heddle::reduce {
 
@@ -34,8 +35,7 @@ void reference(const std::byte* args, Values& values) {
   std::vector<double> y;
   for (auto row = x.begin(); row != x.end(); row += a.x.last()) {
     const double sum = std::accumulate(row, row + a.x.last(), 0.0);
-    const auto larger = [](double one, double other) { return std::isnan(one) || one > other ? one : other; };
-    y.push_back(a.kind == kReduceMax    ? std::accumulate(row, row + a.x.last(), -INFINITY, larger)
+    y.push_back(a.kind == kReduceMax    ? std::accumulate(row, row + a.x.last(), -INFINITY, max_or_nan)
                 : a.kind == kReduceMean ? sum / a.x.last()
                                         : sum);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ir/values.h"
 #include "heddle/ops/reduce/over_rows_plan.h"
 
 namespace heddle::reduce_dim {
@@ -40,7 +41,7 @@ void reference(const std::byte* args, Values& values) {
   std::vector<double> y(size_t(a.x.size[0]) * columns, a.kind == kReduceMax ? -INFINITY : 0);
   for (size_t i = 0; i < x.size(); ++i) {
     double& out = y[i / (rows * columns) * columns + i % columns];
-    out = a.kind != kReduceMax ? out + x[i] : std::isnan(out) || out > x[i] ? out : x[i];
+    out = a.kind == kReduceMax ? max_or_nan(out, x[i]) : out + x[i];
   }
   if (a.kind == kReduceMean)
     for (double& out : y) out /= double(rows);

@@ -30,13 +30,10 @@ struct Body {
   template <class Block, class Index>
   static auto reduce_rows(Block& block, const ReduceDim& a, i32 g, i32 begin, Index i) {
     auto all = block.row(a.x, g, 0).from(begin).load(i);
-    auto nan = nan_of(all);
     for (i32 row = 1; row < a.x.size[1]; ++row) {
       auto value = block.row(a.x, g, row).from(begin).load(i);
-      nan = nan + nan_of(value);
       all = a.kind == kReduceMax ? max(all, value) : all + value;
     }
-    if (a.kind == kReduceMax) return all + nan;
     return a.kind == kReduceMean ? all / float(a.x.size[1]) : all;
   }
 };

@@ -4,6 +4,7 @@
 
 #include "heddle/base/integer.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ir/values.h"
 #include "heddle/ops/reduce/over_rows_plan.h"
 
 namespace heddle::reduce_dim_backward {
@@ -42,7 +43,7 @@ void reference(const std::byte* args, Values& values) {
   for (size_t out = 0; out < dy.size(); ++out) {
     const size_t first = out / columns * rows * columns + out % columns, end = first + rows * columns;
     double most = x[first], count = 0;
-    for (size_t i = first; i < end; i += columns) most = std::isnan(most) || most > x[i] ? most : x[i];
+    for (size_t i = first; i < end; i += columns) most = max_or_nan(most, x[i]);
     for (size_t i = first; i < end; i += columns) count += a.kind == kReduceMax && x[i] == most ? 1 : 0;
     for (size_t i = first; i < end; i += columns)
       dx[i] = a.kind == kReduceMax    ? (std::isnan(most) ? most

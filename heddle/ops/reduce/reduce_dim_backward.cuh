@@ -5,6 +5,12 @@ namespace reduce_dim_backward {
 
 constexpr i32 kFewColumns = 16;  // too few to go along them
 
+// NaN where x is none of the numbers, else 0.
+template <class V>
+inline V nan_of(V x) {
+  return where_less(x, V(kInfinity), V(0.0f), where_less(V(0.0f), x, V(0.0f), x));
+}
+
 struct Body {
   template <class Block>
   static void run(Block& block, const ReduceDimBackward& a, const TileCoord& t) {
@@ -52,11 +58,10 @@ struct Body {
       auto most = share;
       if (a.kind == kReduceMax) {
         most = x(0, i);
-        auto nan = nan_of(most);
-        for (i32 row = 1; row < rows; ++row) most = max(most, x(row, i)), nan = nan + nan_of(x(row, i));
+        for (i32 row = 1; row < rows; ++row) most = max(most, x(row, i));
         auto ties = is_most(x(0, i), most, 1.0f);
         for (i32 row = 1; row < rows; ++row) ties = ties + is_most(x(row, i), most, 1.0f);
-        share = share / ties + nan, most = most + nan;
+        share = share / ties + nan_of(most);
       }
       for (i32 row = 0; row < rows; ++row)
         block.row(a.dx, g, row)

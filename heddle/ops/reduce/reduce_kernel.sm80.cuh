@@ -8,22 +8,13 @@ struct KernelConfig {
 
 using device::combine, device::identity;
 
-// The larger one, or NaN.
-struct Most {};
-inline float combine(Most, float a, float b) {
-  return arch::max_or_nan(a, b);
-}
-inline float identity(Most) {
-  return identity(Max());
-}
-
 template <bool kOfMax>
 struct OpOf {
   using Type = Sum;
 };
 template <>
 struct OpOf<true> {
-  using Type = Most;
+  using Type = Max;
 };
 
 template <class Config>

@@ -100,6 +100,7 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
+    op.traits = {.spreads_nan = true};
     op.gradient = {{"sympow_mma_backward", {{"s", "ds"}, {"dy", "v"}}},
                    {"sympow_mma", {{"s", "ds"}, {"y", "dv"}}}};
     return op;

@@ -91,6 +91,7 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
+    op.traits = {.spreads_nan = true};
     op.gradient = {
         {"power_attention_backward"}, {"power_attention_keys_backward"}, {"power_attention_past_backward"}};
     return op;

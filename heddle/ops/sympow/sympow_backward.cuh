@@ -12,7 +12,7 @@ struct Body {
     const Turned<decltype(view)> x{view, rows}, dx{block.scratch(dim * rows), rows};
     block.map_rows(dim, rows, [&](i32 k, auto m) {
       x.element(k).store(m, block.row(a.x, t[0]).from(k).every(a.x.stride[0]).load(m));
-      dx.element(k).store(m, x.element(k).load(m) * 0.0f);
+      dx.element(k).store(m, decltype(x.element(k).load(m))(0.0f));
     });
     block.sync();
     for (i32 number = 0; number < a.dy.last() / kSympowGroup; ++number)

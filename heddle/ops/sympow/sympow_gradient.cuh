@@ -36,7 +36,7 @@ inline void add_group(Block& block, const SympowGroup& group, const Turned<View>
   block.sync();
   if (group.first < 0) return;
   block.map(x.rows, [&](auto m) {
-    auto sum = column_of(0).load(m) * 0.0f;
+    decltype(column_of(0).load(m)) sum(0.0f);
     for (i32 c = 0; c < kSympowGroup; ++c)
       sum = sum + column_of(c).load(m) * x.element(group.slow + c / kSympowTile).load(m) *
                       x.element(group.fast + c % kSympowTile).load(m);

@@ -78,6 +78,7 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
+    op.traits = {.spreads_nan = true};
     op.gradient = {{"sympow_mma_backward"}, {"mma_sympow", {{"v", "dy"}, {"s", "ds"}}}};
     return op;
   }();

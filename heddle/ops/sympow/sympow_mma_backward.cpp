@@ -86,6 +86,7 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
+    op.traits = {.spreads_nan = true};
     return op;
   }();
   return spec;

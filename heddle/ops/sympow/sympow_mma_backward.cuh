@@ -16,7 +16,7 @@ struct Body {
     const Turned<decltype(view)> x{view, rows}, dx{block.scratch(dim * rows), rows};
     block.map_rows(dim, rows, [&](i32 k, auto m) {
       x.element(k).store(m, block.row(a.x, b, begin, h).from(k).every(a.x.stride[1]).load(m));
-      dx.element(k).store(m, x.element(k).load(m) * 0.0f);
+      dx.element(k).store(m, decltype(x.element(k).load(m))(0.0f));
     });
     auto product = block.product(kSympowGroup, rows, columns, a.dy.dtype);
     auto dphi = block.fragment(0, kSympowGroup, 0, rows);

@@ -166,7 +166,7 @@ def add_backward(dy: T, dcopy: T | None = None, *, out: T | dict[str, T] | None 
     """
 
 def argmax(x: T, dim: int = -1, *, out: T | dict[str, T] | None = None) -> T:
-    """y = index of the largest element of each row, lowest first
+    """y = index of the largest element of each row, lowest first; NaN counts as the largest
 
     y = index of the largest element of each row, the lowest one of equals.
 

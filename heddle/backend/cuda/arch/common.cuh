@@ -24,10 +24,15 @@ inline float exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
   return value;
 }
-// The larger one, or NaN where either is NaN.
+// The larger one and the smaller one, or NaN where either is NaN; as fast as those that lose it.
 inline float max_or_nan(float a, float b) {
   float value;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
+  return value;
+}
+inline float min_or_nan(float a, float b) {
+  float value;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
   return value;
 }
 inline float from_f16(u16 bits) {

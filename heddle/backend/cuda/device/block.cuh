@@ -200,7 +200,7 @@ class Block {
     float value = identity(Max());
     i32 index = n;
     map(n, f, [&](Index i, float other) {
-      if (other > value) value = other, index = i.at;
+      if (is_better(other, value)) value = other, index = i.at;
     });
     return best_of(value, index, n);
   }
@@ -224,7 +224,7 @@ class Block {
         const float four[4] = {words[b].x, words[b].y, words[b].z, words[b].w};
 #pragma unroll
         for (i32 k = 0; k < 4; ++k)
-          if (four[k] > value) value = four[k], index = 4 * min(i + b * kConsumers, n / 4 - 1) + k;
+          if (is_better(four[k], value)) value = four[k], index = 4 * min(i + b * kConsumers, n / 4 - 1) + k;
         words[b] = next[b];
       }
     }
@@ -234,7 +234,8 @@ class Block {
   Best best_of(float value, i32 index, i32 n) {
     const float best = reduce(Max(), value);
     // Indices are exact as floats below 2^24.
-    const float first = reduce(Min(), value == best ? float(index) : float(n));
+    const bool is_best = value == best || (value != value && best != best);
+    const float first = reduce(Min(), is_best ? float(index) : float(n));
     return {best, first < float(n) ? i32(first) : 0};
   }
   float index(Index i) const { return float(i.at); }

@@ -11,10 +11,10 @@ inline float fma(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
 inline float max(float a, float b) {
-  return fmaxf(a, b);
+  return arch::max_or_nan(a, b);
 }
 inline float min(float a, float b) {
-  return fminf(a, b);
+  return arch::min_or_nan(a, b);
 }
 inline i32 max(i32 a, i32 b) {
   return a > b ? a : b;
@@ -44,31 +44,34 @@ inline float where_less(float a, float b, float x, float y) {
 // e^x by the hardware's 2^x, corrected by the rounding error of x * log2 e; 2 ulp. Replaces the one of tile/math.cuh.
 inline float exp(float x) {
   constexpr float kLog2E = 1.44269504088896341f, kRest = 1.92596299e-8f;
-  x = fminf(fmaxf(x, -87.33654f), 88.3762626647949f);
+  // 2^x is 0 at the lower bound, and infinite at the upper one, where `lost` is positive: infinity stays.
+  x = min(max(x, -104.0f), 89.0f);
   const float power = x * kLog2E, lost = __fmaf_rn(x, kLog2E, -power) + x * kRest;
   const float value = arch::exp2(power);
   return __fmaf_rn(value * lost, 0.693147181f, value);
 }
 
-// a / b without the branch of a division, for a normal b. It is corrected by the remainder, which gives the nearest float except at
-// the ends of the range. Replaces the one of tile/math.cuh.
+// a / b without the branch of a division, for a normal or infinite b or 0. It is corrected by the remainder, which gives the nearest
+// float except at the ends of the range. Replaces the one of tile/math.cuh.
 inline float quotient(float a, float b) {
   const float near = arch::reciprocal(b), inverse = __fmaf_rn(__fmaf_rn(-b, near, 1.0f), near, near);
   const float q = a * inverse, better = __fmaf_rn(__fmaf_rn(-b, q, a), inverse, q);
-  return better == better ? better : q;  // infinities have no remainder
+  return better == better ? better : a * near;  // infinities have no remainder
 }
 
-// quotient(1, 1 + e^-x), whose divisor has a remainder: it is never infinite. Replaces the one of tile/math.cuh.
+// quotient(1, 1 + e^-x). Replaces the one of tile/math.cuh.
 inline float sigmoid(float x) {
   const float b = 1.0f + exp(-x), near = arch::reciprocal(b),
               inverse = __fmaf_rn(__fmaf_rn(-b, near, 1.0f), near, near);
-  return __fmaf_rn(__fmaf_rn(-b, inverse, 1.0f), inverse, inverse);
+  const float better = __fmaf_rn(__fmaf_rn(-b, inverse, 1.0f), inverse, inverse);
+  return better == better ? better : near;
 }
 
-// 1 / sqrt(x) without a branch, for a normal x: the hardware's value, corrected once. Replaces the one of tile/math.cuh.
+// 1 / sqrt(x) without a branch, for a normal or infinite x: the hardware's value, corrected once. Replaces the one of tile/math.cuh.
 inline float rsqrt(float x) {
   const float near = arch::rsqrt(x);
-  return __fmaf_rn(near * 0.5f, __fmaf_rn(-x * near, near, 1.0f), near);
+  const float better = __fmaf_rn(near * 0.5f, __fmaf_rn(-x * near, near, 1.0f), near);
+  return better == better ? better : near;
 }
 
 // e^x for x <= 0, within a few units of FP32's last place for every weight that counts. Replaces the one of tile/math.cuh.
@@ -81,10 +84,10 @@ inline float combine(Sum, float a, float b) {
   return a + b;
 }
 inline float combine(Max, float a, float b) {
-  return a > b ? a : b;
+  return max(a, b);
 }
 inline float combine(Min, float a, float b) {
-  return a < b ? a : b;
+  return min(a, b);
 }
 inline float identity(Sum) {
   return 0;
