@@ -29,12 +29,15 @@ struct Body {
 
   template <class Block, class Index>
   static auto reduce_rows(Block& block, const ReduceDim& a, i32 g, i32 begin, Index i) {
-    auto all = block.row(a.x, g, 0).from(begin).load(i);
-    for (i32 row = 1; row < a.x.size[1]; ++row) {
-      auto value = block.row(a.x, g, row).from(begin).load(i);
-      all = a.kind == kReduceMax ? max(all, value) : all + value;
+    const i32 rows = a.x.size[1];
+    const auto value = [&](i32 row) { return block.row(a.x, g, row).from(begin).load(i); };
+    if (a.kind != kReduceMax) {
+      const auto sum = cascade_sum(rows, value);
+      return a.kind == kReduceMean ? sum / float(rows) : sum;
     }
-    return a.kind == kReduceMean ? all / float(a.x.size[1]) : all;
+    auto most = value(0);
+    for (i32 row = 1; row < rows; ++row) most = max(most, value(row));
+    return most;
   }
 };
 
