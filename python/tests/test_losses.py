@@ -151,6 +151,30 @@ def test_the_loss_of_a_linear_layer(reduction, chunk_rows, options):
         torch.testing.assert_close(made.grad, expected.grad, atol=2e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("rows_of_a_slice", [7, 50])
+def test_many_chunks_round_the_weights_gradient_once(monkeypatch, dtype, reduction, rows_of_a_slice):
+    monkeypatch.setattr(linear_loss, "SLICE_BYTES", rows_of_a_slice * 32 * 2)
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(2048, 32, generator=generator).to(dtype)
+    weight = torch.randn(50, 32, generator=generator).to(dtype)
+    target = torch.randint(0, 50, (2048,), generator=generator)
+
+    def gradient(dtype, chunk_rows):
+        leaf = weight.to(dtype).requires_grad_()
+        if chunk_rows:
+            loss = heddle.linear_cross_entropy(x, leaf, target, chunk_rows=chunk_rows, reduction=reduction)
+            loss = loss if reduction == "mean" else loss.mean()
+        else:
+            loss = torch.nn.functional.cross_entropy(x.to(dtype) @ leaf.T, target)
+        return torch.autograd.grad(loss, leaf)[0].double()
+
+    exact = gradient(torch.float64, None)
+    whole, parts = (gradient(dtype, rows) for rows in (2048, 16))
+    assert (parts - exact).norm() <= 1.5 * (whole - exact).norm()
+
+
 def test_early_chunks_have_the_room_that_a_gradient_takes_later(monkeypatch):
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2100, 64, generator=generator, requires_grad=True)

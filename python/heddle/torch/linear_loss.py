@@ -10,6 +10,7 @@ from heddle.torch.register import register_composed
 
 CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
 SMALL_BYTES = 1 << 20  # of losses and what else is there besides
+SLICE_BYTES = 64 << 20  # of a part of weight's gradient, before it is added to the whole
 LEAST_ROWS = 128  # of a chunk, for the products; its multiples are blocks that torch's allocator packs well
 
 
@@ -48,11 +49,32 @@ class _GradientOfRows:
         return self.pieces[0] if len(self.pieces) == 1 else torch.cat(self.pieces)
 
 
+class _GradientOfWeight:
+    """weight's gradient. Chunks are added up in float32, so that 16 bits are rounded to once, at the end."""
+
+    def __init__(self, weight):
+        self.weight, self.sum = weight, None
+
+    def add(self, logits, x):
+        if self.sum is None:
+            self.sum = logits.T @ x
+        elif x.dtype == torch.float32:
+            self.sum.addmm_(logits.T, x)
+        else:
+            self.sum = self.sum.float()
+            step = max(1, SLICE_BYTES // (x.shape[1] * x.element_size()))  # classes of a product
+            for begin in range(0, len(self.sum), step):
+                self.sum[begin : begin + step] += logits[:, begin : begin + step].T @ x
+
+    def joined(self):
+        return torch.zeros_like(self.weight) if self.sum is None else self.sum.to(self.weight.dtype)
+
+
 def _losses(x, weight, target, factor, *, chunk_rows, later, dx=False, dweight=False, **options):
     """Loss of each row times `factor`. The gradients `dx` and `dweight` of a chunk are made while its logits
     are there; where those of the rows are known only `later`, the backward makes its logits again."""
     made_dx = _GradientOfRows(x) if dx else None
-    made_dweight = torch.zeros_like(weight) if dweight else None
+    made_dweight = _GradientOfWeight(weight) if dweight else None
     loss = torch.empty(len(x), dtype=torch.float32, device=x.device)
     lse = torch.empty_like(loss)
     for part in _chunks(x, weight, chunk_rows, dx and made_dx.grows):
@@ -63,21 +85,24 @@ def _losses(x, weight, target, factor, *, chunk_rows, later, dx=False, dweight=F
         del logits  # before the next ones are made
     # The gradients take all memory that there should be.
     lse = lse if later else loss.new_empty(0)
-    return loss.mul_(factor), lse, made_dx.joined() if dx else x.new_empty(0), _or_none(made_dweight, weight)
-
-
-def _or_none(value, like):
-    return like.new_empty(0) if value is None else value
+    return (
+        loss.mul_(factor),
+        lse,
+        made_dx.joined() if dx else x.new_empty(0),
+        made_dweight.joined() if dweight else weight.new_empty(0),
+    )
 
 
 def _losses_backward(x, weight, target, lse, factor, *, chunk_rows, dx, dweight, **options):
     made_dx = _GradientOfRows(x) if dx else None
-    made_dweight = torch.zeros_like(weight) if dweight else None
+    made_dweight = _GradientOfWeight(weight) if dweight else None
     for part in _chunks(x, weight, chunk_rows, dx and made_dx.grows):
         logits = x[part] @ weight.T
         _chunk(x, weight, target, lse, factor, options, part, logits, made_dx, made_dweight)
         del logits
-    return made_dx.joined() if dx else x.new_empty(0), _or_none(made_dweight, weight)
+    return made_dx.joined() if dx else x.new_empty(0), made_dweight.joined() if dweight else weight.new_empty(
+        0
+    )
 
 
 def _scaled(gradient, scale):
@@ -135,7 +160,7 @@ def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
     if dx is not None:
         dx.add(part, logits, weight)
     if dweight is not None:
-        dweight.addmm_(logits.T, x[part])
+        dweight.add(logits, x[part])
 
 
 def _pretended(x, weight, target, factor, *, later, dx=False, dweight=False, **_):
