@@ -23,6 +23,11 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   return row_axes(as<Softmax>(args).x.size[0]);
 }
 
+i64 scratch(const std::byte* args, const TileCoord&) {
+  const i32 columns = as<Softmax>(args).x.last();
+  return columns > kMostKeptWeights ? 0 : 4 * i64(columns);
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Softmax>(args);
   auto y = values.read(a.x);
@@ -55,6 +60,7 @@ const OpSpec& op() {
     op.infer = infer;
     op.axes = axes;
     op.flops = rowwise_flops<Softmax, 40>;
+    op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
     set_row_kernel(op, row_work);

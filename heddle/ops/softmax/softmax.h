@@ -5,6 +5,8 @@
 
 namespace heddle {
 
+constexpr i32 kMostKeptWeights = 4096;  // elements of a row at most, whose weights a tile keeps on chip
+
 struct Softmax {
   Tensor x;  // [M, D]
   Tensor y;  // [M, D]
