@@ -66,7 +66,7 @@ TEST_P(OpHarness, MatchesReferenceInChains) {
   }
 }
 
-// What NaN and infinities in each input are in fp64, they are on every executor.
+// Puts NaN and infinities into each input; the results are NaN and infinite where they are in fp64.
 void expect_kept(const OpSpec& op, const std::string& executor, size_t most, const std::string& simd = "") {
   for (const Case& test : chosen(op.cases(), most))
     for (const std::string& field : float_inputs(op, test.args.data()))

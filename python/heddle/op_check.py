@@ -151,31 +151,26 @@ class _Case:
             worst = max(worst, *(self._error(name, made[name], way.__name__) for name in self.outputs))
         for each in self.inputs.values():
             if each.dtype.kind == "f" and each.size:
-                self._check_what_is_not_finite(each)
+                self._check_nan(each)
         return worst
 
-    def _check_what_is_not_finite(self, array):
-        """What NaN or an infinity at one place of an input makes NaN or infinite, the body has so, too."""
+    def _check_nan(self, array):
+        """Compares where NaN is, with one in an input. Infinities are left out: equal formulas may differ."""
         place, kept = numpy.unravel_index(array.size // 3, array.shape), array.copy()
-        for value in (numpy.nan, numpy.inf, -numpy.inf):
-            array[place] = value
-            arrays = {name: each.astype("float64") for name, each in self.inputs.items()}
-            with numpy.errstate(all="ignore"):
-                made = call_reference(self.cls, arrays, self.attributes)
-            self._call()
-            for name, got in self.outputs.items():
-                if got.dtype.kind == "f" and numpy.shape(made[name]) == got.shape:
-                    self._require_kept(name, got, made[name], value)
+        array[place] = numpy.nan
+        arrays = {name: each.astype("float64") for name, each in self.inputs.items()}
+        with numpy.errstate(invalid="ignore"):
+            made = call_reference(self.cls, arrays, self.attributes)
+        self._call()
         array[...] = kept
-
-    def _require_kept(self, name, got, wanted, value):
-        lost = (numpy.isnan(wanted) & ~numpy.isnan(got)) | (numpy.isinf(wanted) & numpy.isfinite(got))
-        if lost.any():
-            at = tuple(int(i) for i in numpy.argwhere(lost)[0])
-            raise InvalidArgument(
-                f"[{self.cls.declaration.name}] {name}{list(at)} is {got[at]:.6g} where an input is {value};"
-                f" the reference has {wanted[at]:.6g} ({self.name})"
-            )
+        for name, got in self.outputs.items():
+            lost = numpy.isnan(made[name]) & ~numpy.isnan(got)
+            if lost.any():
+                at = tuple(int(i) for i in numpy.argwhere(lost)[0])
+                raise InvalidArgument(
+                    f"[{self.cls.declaration.name}] {name}{list(at)} is {got[at]:.6g} where an input has NaN;"
+                    f" the reference has NaN there ({self.name})"
+                )
 
     def _scheduled(self):
         return self.cls.schedule(**self.inputs, **self.outputs, **self.attributes)

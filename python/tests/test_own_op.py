@@ -92,6 +92,26 @@ def test_check_runs_the_cases():
     assert len(Gate.check()) == 2
 
 
+def test_check_finds_a_body_that_hides_nan():
+    class HidesNan(heddle.Op):
+        reads = [("x", None, "M, D")]
+        writes = [("y", None, "M, D")]
+        tile = {"M": 4}
+        body = """
+        for (i32 row = t[0]; row < t[1]; ++row) {
+          const auto x = block.row(a.x, row), y = block.row(a.y, row);
+          block.map(a.x.last(), [&](auto i) { y.store(i, where_less(0.0f, x.load(i), x.load(i), 0.0f)); });
+        }
+        """
+
+        @staticmethod
+        def reference(x):
+            return {"y": x.clip(0)}
+
+    with pytest.raises(heddle.InvalidArgument, match="is 0 where an input has NaN"):
+        HidesNan.check()
+
+
 def test_a_call():
     x, bias = torch.randn(2, 3, 8), torch.randn(8)
     y, head = Blend(x, bias, scale=2.0, count=3)

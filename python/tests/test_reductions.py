@@ -52,6 +52,18 @@ def test_strides(ours, theirs):
     assert heddle.last_path().copies == 0, "dimensions in another order are no reason for a copy"
 
 
+@pytest.mark.parametrize("shape", [(65, 30), (20000, 40), (3, 200000), (100000, 3)], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_sums_are_as_exact_as_torchs(shape, dim):
+    """Their errors stay those of a tree of sums, whose depth is the logarithm of the number of terms."""
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + 1
+    exact = x.double().sum(dim)
+    count = x.numel() / exact.numel()
+    bound = 2.0**-24 * (4 + math.log2(count)) * x.abs().double().sum(dim) / 2
+    assert ((heddle.ops.sum(x, dim) - exact).abs() <= bound).all()
+    assert ((heddle.ops.mean(x, dim) - exact / count).abs() <= bound / count).all()
+
+
 def test_a_maximum_over_nan_is_nan():
     for shape, dim in (((5, 40), 1), ((40, 5), 0), ((3, 40, 64), 1), ((40, 3), 0)):
         x = torch.randn(shape)

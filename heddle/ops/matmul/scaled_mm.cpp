@@ -134,7 +134,7 @@ void reference(const std::byte* args, Values& values) {
   std::vector<double> y(size_t(a.rows()) * n);
   for (size_t i = 0; i < y.size(); ++i) {
     const size_t row = i / n, column = i % n;
-    double sum = 0;  // of terms that have the same scales
+    double sum = 0;  // over terms that have the same scales
     for (size_t t = 0; t < k; ++t) {
       const size_t at_a = (a.scale_a.rows() == 1 ? 0 : row) * of_a + (of_a == 1 ? 0 : t / block);
       const size_t at_b = (a.scale_b.rows() == 1 ? 0 : t / block) * of_b + (of_b == n   ? column
