@@ -16,6 +16,8 @@ from typing import Any
 from heddle import _heddle
 from heddle.display import code, table
 from heddle.errors import InvalidArgument, Unsupported, WrongCall, did_you_mean, named, named_class
+from heddle.scheduling import BackwardScheduler as BackwardScheduler
+from heddle.scheduling import LevelBatchedScheduler as LevelBatchedScheduler
 from heddle.scheduling import check_scheduler
 
 _default_scheduler = "level_batched"

@@ -53,8 +53,25 @@ class Work:
         return streams
 
 
+@dataclass(frozen=True)
+class LevelBatchedScheduler:
+    """Names the scheduler "level_batched": level by level of calls, which is the default."""
+
+    name = "level_batched"
+
+
+@dataclass(frozen=True)
+class BackwardScheduler:
+    """Names the scheduler "backward": tiles on which most still depends come first."""
+
+    name = "backward"
+
+
 def check_scheduler(scheduler):
     """Returns what names a scheduler or is one: a function of Work, or a class of such functions."""
+    named = (LevelBatchedScheduler, BackwardScheduler)
+    if isinstance(scheduler, named) or scheduler in named:
+        return scheduler.name
     if isinstance(scheduler, str):
         names = tuple(_heddle.schedulers())
         if scheduler not in names:

@@ -8,9 +8,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md", "docs/tile_language.md"])
-def test_blocks_run_one_after_the_other(page, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def run_page(page):
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     exec(compile("\n".join(blocks), page, "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "README.md", "docs/tile_language.md"])
+def test_blocks_run_one_after_the_other(page, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    run_page(page)
+
+
+def test_snippets_of_other_projects_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # they write traces
+    run_page("docs/coming_from.md")
+    assert '"traceEvents"' in (tmp_path / "trace.json").read_text()
