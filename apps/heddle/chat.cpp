@@ -208,9 +208,8 @@ void add_chat(CLI::App& app) {
   command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
                    {.group = "The conversation", .names = Names::kFile});
   command.footer(
-      "Answers go to stdout, everything else to stderr, also what a model thinks before it answers. If stdin "
-      "is not a terminal, each line is a message.\n"
-      "The conversation stays in the KV cache, so a turn reads only the new text. Commands:\n" +
+      "Answers go to stdout, all else (thoughts too) to stderr; without a terminal, a line is a message. "
+      "Commands:\n" +
       std::string(kHelp) +
       "Examples:\n"
       "  heddle chat models/storyteller      (the shipped model: stories, and sums such as 27 + 45)\n"
