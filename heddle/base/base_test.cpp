@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -109,6 +110,22 @@ TEST(Digest, TellsPartsApart) {
   EXPECT_NE(digest_of(one), digest_of(joined));
   EXPECT_EQ(digest_of(one), digest_of(one));
   EXPECT_EQ(digest_of(one).size(), 32u);
+}
+
+TEST(Digest, OfLongMemoryTellsEachByteAndItsPlace) {
+  std::string first((9 << 20) + 5, 'a'), second = "b";
+  const auto digest = [&](int threads) {
+    return digest_of_memory(std::array<std::string_view, 2>{first, second}, threads);
+  };
+  const std::string before = digest(1);
+  EXPECT_EQ(digest(3), before);
+  for (const size_t at : {size_t(0), first.size() / 2, first.size() - 1}) {
+    first[at] = 'c';
+    EXPECT_NE(digest(2), before);
+    first[at] = 'a';
+  }
+  second = "d";
+  EXPECT_NE(digest(1), before);
 }
 
 }  // namespace

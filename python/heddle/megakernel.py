@@ -91,15 +91,26 @@ class ScheduledOp:
         return f"ScheduledOp({self.op}: {', '.join(arguments)})"
 
 
+def _name_of(op):
+    """The op's name, also of a function of heddle.ops or torch.ops.heddle, but of no other of that name."""
+    if isinstance(op, str):
+        return op
+    import heddle.ops
+
+    name = getattr(op, "__name__", None)
+    is_heddles = isinstance(name, str) and getattr(heddle.ops, name, None) is op
+    if not is_heddles and getattr(op, "_qualified_op_name", "") != f"heddle::{name}":
+        raise InvalidArgument(f"[schedule] op is {op!r}; must be a name or a function of heddle.ops")
+    return name
+
+
 @named
 def schedule(op: str | Callable[..., Any], **arguments: Any) -> ScheduledOp:
     """Schedules a call of an op, given by name or as a function of heddle.ops, with all its tensors.
 
     Outputs are arguments too, by the names that `heddle.ops.info(op)` lists.
     """
-    name = op if isinstance(op, str) else getattr(op, "__name__", None)
-    if name is None:
-        raise InvalidArgument(f"[schedule] op is {op!r}; must be a name or a function of heddle.ops")
+    name = _name_of(op)
     attributes = _require_known(name, arguments)
     return ScheduledOp(
         name,

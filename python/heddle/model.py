@@ -233,7 +233,8 @@ def _tell_keywords(function, keywords):
     new = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name, *_ in keywords]
     function.__signature__ = signature.replace(parameters=own + new)
     lines = [f"{name} ({kind}): {text}" for name, kind, text in keywords]
-    function.__doc__ = inspect.cleandoc(function.__doc__) + "\n\n" + "\n".join(lines)
+    own_text = inspect.cleandoc(function.__doc__ or "")  # `python -OO` leaves docstrings out
+    function.__doc__ = own_text + "\n\n" + "\n".join(lines)
 
 
 for _function in (Model.generate, Model.stream, Model.chat):

@@ -109,11 +109,11 @@ class Op:
         cls._require_attributes(arguments)
         if backend == chosen:
             return made.function(*tensors, out=out, **arguments)
-        _heddle.set_backend(made.name, backend)
+        before = _heddle.swap_backend(made.name, backend)  # for this thread
         try:
             return made.function(*tensors, out=out, **arguments)
         finally:
-            _heddle.set_backend(made.name, chosen)
+            _heddle.swap_backend(*before)
 
     @classmethod
     def schedule(cls, **arguments: "Any") -> ScheduledOp:

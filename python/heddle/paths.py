@@ -24,13 +24,13 @@ class Path:
     @property
     def reason(self) -> str:
         if self.backend == "reference":
-            return f'heddle.set_backend("{self.op}", "reference") was called'
+            return f'heddle.set_backend("{self.op}", "reference") was called, or backend="reference" given'
         return self.tuned or "kernels are the default"
 
 
 @named
 def set_backend(op: str, backend: str) -> None:
-    """Makes calls of an op run its "kernel" (the default) or its fp64 "reference"."""
+    """Makes calls of an op run its "kernel" (the default) or its fp64 "reference", in all threads."""
     _heddle.set_backend(op, backend)
 
 

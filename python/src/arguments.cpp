@@ -5,6 +5,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/near_names.h"
+#include "python/src/torch_route.h"
 
 namespace heddle::python {
 namespace {
@@ -109,6 +110,28 @@ void set_attributes(const OpEntry& entry, const Given& given, std::byte* args) {
       value = i64(*truth);
     set_attribute(entry.op.name, field, args, value);
   }
+}
+
+const Kind& OneLibrary::kind_of(const TensorArgument& argument, PyObject* tensor) {
+  const Kind* const kind = python::kind_of(tensor);
+  if (!kind)
+    fail(ErrorCode::kInvalidArgument, "[{}] {} is {}, of type {}; must be a torch.Tensor or a numpy.ndarray",
+         entry_.op.name, argument.name, short_repr(tensor), type_name(tensor));
+  if (!kind_) kind_ = kind, first_ = &argument, first_tensor_ = tensor;
+  if (kind->library != kind_->library)
+    fail(ErrorCode::kInvalidArgument, "[{}] {} is a {} and {} is a {}; all must be of one library",
+         entry_.op.name, argument.name, type_name(tensor), first_->name, type_name(first_tensor_));
+  if (!kind->is_exact) require_plain_memory({entry_.op.name, argument.name}, tensor);
+  return *kind;
+}
+
+void require_writable(const OpEntry& entry, const TensorArgument& argument, const Kind& kind,
+                      const View& view, PyObject* tensor) {
+  require(!view.read_only, "[{}] {} is read-only; must be writable", entry.op.name, argument.name);
+  require(
+      !kind.is_immutable,
+      "[{}] {} is a {}, which never changes; must be writable: call the op on numpy.asarray of its tensors",
+      entry.op.name, argument.name, type_name(tensor));
 }
 
 }  // namespace heddle::python

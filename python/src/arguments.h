@@ -14,4 +14,23 @@ struct WrongCall : Error {
 AttributeValue attribute_value(const Argument& argument, PyObject* value);
 void set_attributes(const OpEntry& entry, const Given& given, std::byte* args);
 
+// Finds the kinds of a call's tensors, which must all be of one library.
+class OneLibrary {
+ public:
+  explicit OneLibrary(const OpEntry& entry) : entry_(entry) {}
+  // Throws Error for what is no tensor, of another library than those before it, or no memory by itself.
+  const Kind& kind_of(const TensorArgument& argument, PyObject* tensor);
+  const Kind* kind() const { return kind_; }  // of the first tensor; null: there was none
+
+ private:
+  const OpEntry& entry_;
+  const Kind* kind_ = nullptr;
+  const TensorArgument* first_ = nullptr;
+  PyObject* first_tensor_ = nullptr;
+};
+
+// Throws Error where an output cannot be written.
+void require_writable(const OpEntry& entry, const TensorArgument& argument, const Kind& kind,
+                      const View& view, PyObject* tensor);
+
 }  // namespace heddle::python

@@ -118,6 +118,16 @@ std::string OpEntry::signature() const {
   return "(" + text + ")";
 }
 
+ForcedBackend& forced_backend() {
+  static thread_local ForcedBackend forced;
+  return forced;
+}
+
+bool uses_reference(const OpEntry& entry) {
+  const ForcedBackend& forced = forced_backend();
+  return forced.entry == &entry ? forced.reference : entry.use_reference.load();
+}
+
 std::deque<OpEntry>& entries() {
   static auto& all = *[] {
     register_builtins();

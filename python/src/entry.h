@@ -48,9 +48,9 @@ struct OpEntry {
       nullptr;          // the attribute that says which target is none; null: no input names columns
   std::string why_not;  // why it cannot be called by itself, and what to use; empty: it can
   std::string doc;      // with the signature in the form that `inspect` reads; made with the first function
-  std::atomic<bool> use_reference = false;
-  bool is_own = false;                 // Python declared it, so that no other library knows it
-  PyObject* over_dim = nullptr;        // what calls with `dim` come to; null: the op takes none
+  std::atomic<bool> use_reference = false;  // in all threads
+  bool is_own = false;                      // Python declared it, so that no other library knows it
+  PyObject* over_dim = nullptr;             // what calls with `dim` come to; null: the op takes none
   PyObject* gradient_call = nullptr;   // calls the op where a gradient is wanted; null: not asked for yet
   std::function<void()> prepare_host;  // makes the body for calls on the host; empty: it is there
 
@@ -67,6 +67,14 @@ struct OpEntry {
 
 // An attribute as Python writes it: 'silu', True, 1e-05.
 std::string value_text(const Field& field, const std::byte* args);
+
+// The backend of one call, which its thread alone is to see.
+struct ForcedBackend {
+  const OpEntry* entry = nullptr;  // null: none
+  bool reference = false;
+};
+ForcedBackend& forced_backend();  // of this thread
+bool uses_reference(const OpEntry& entry);
 
 // The ops of the registry, in its order.
 std::deque<OpEntry>& entries();

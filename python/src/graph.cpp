@@ -90,7 +90,7 @@ class CallProgram {
     outputs_.clear();
     for (const nb::handle each : scheduled) {
       ReadCall call = read_call(nb::cast<nb::tuple>(each), kept);
-      if (call.entry->use_reference)
+      if (uses_reference(*call.entry))
         fail(ErrorCode::kUnsupported,
              "[{}] its backend is 'reference' (heddle.set_backend), and a program runs kernels alone: set "
              "'kernel', or call heddle.ops.{} by itself",

@@ -241,7 +241,16 @@ bool is_type(PyObject* module, const char* name, PyObject* type, bool or_below =
   return named && (named.get() == type || (or_below && PyObject_IsSubclass(type, named.get()) == 1));
 }
 
-std::unique_ptr<Kind> make_kind(PyObject* type) {
+// Libraries whose tensors never change, which their capsules do not say.
+bool is_immutable(PyObject* type) {
+  const Object module(PyObject_GetAttrString(type, "__module__"));
+  if (!module) PyErr_Clear();
+  const std::string name = module ? text_of(module.get()) : "";
+  const std::string package = name.substr(0, name.find('.'));
+  return package == "jax" || package == "jaxlib" || package == "tensorflow" || package == "pyarrow";
+}
+
+std::unique_ptr<Kind> make_kind_of_library(PyObject* type) {
   PyObject* const torch = imported_module("torch");
   if (is_type(torch, "Tensor", type, true)) {
     const Object nn = owned(PyObject_GetAttrString(torch, "nn"));
@@ -259,6 +268,12 @@ std::unique_ptr<Kind> make_kind(PyObject* type) {
   const Object method(PyObject_GetAttrString(type, "__dlpack__"));
   if (!method) PyErr_Clear();
   return method ? std::make_unique<ProtocolKind>(Kind::Library::kOther) : nullptr;
+}
+
+std::unique_ptr<Kind> make_kind(PyObject* type) {
+  std::unique_ptr<Kind> made = make_kind_of_library(type);
+  if (made && made->library == Kind::Library::kOther) made->is_immutable = is_immutable(type);
+  return made;
 }
 
 // Kinds that were found. A type that has one lives as long as the process.

@@ -64,7 +64,8 @@ class Kind {
 
  public:
   const Library library;
-  const bool is_exact;  // false: a subclass of torch.Tensor, which may be anything but memory
+  const bool is_exact;        // false: a subclass of torch.Tensor, which may be anything but memory
+  bool is_immutable = false;  // whatever the protocol says
 };
 
 // Null for an object that is no tensor.

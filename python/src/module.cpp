@@ -1,4 +1,5 @@
 // The module _heddle: ops as functions, and what they are.
+#include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/near_names.h"
 #include "heddle/base/python_packages.h"
@@ -45,7 +46,34 @@ void set_backend(nb::handle op, nb::handle backend) {
 }
 
 nb::str backend(nb::handle op) {
-  return nb::str(entry_of(given_text(op)).use_reference ? "reference" : "kernel");
+  return nb::str(uses_reference(entry_of(given_text(op))) ? "reference" : "kernel");
+}
+
+// Has this thread's calls of an op take a backend, or what set_backend chose ("" for it); gives what held before.
+nb::tuple swap_backend(nb::handle op, nb::handle backend) {
+  ForcedBackend& now = forced_backend();
+  const char* const before = !now.entry ? "" : now.reference ? "reference" : "kernel";
+  const nb::tuple made =
+      nb::make_tuple(nb::str(now.entry ? now.entry->op.name.c_str() : ""), nb::str(before));
+  const std::string wanted = given_text(backend);
+  now = wanted.empty() ? ForcedBackend{} : ForcedBackend{&entry_of(given_text(op)), wanted == "reference"};
+  return made;
+}
+
+// A digest of memory: a list of (address, bytes).
+nb::str digest_memory(const nb::list& parts, int threads) {
+  std::vector<std::string_view> memory;
+  for (const nb::handle part : parts) {
+    const auto pair = nb::cast<nb::tuple>(part);
+    memory.emplace_back(reinterpret_cast<const char*>(nb::cast<uintptr_t>(pair[0])),
+                        nb::cast<size_t>(pair[1]));
+  }
+  std::string made;
+  {
+    const nb::gil_scoped_release others;
+    made = digest_of_memory(memory, threads);
+  }
+  return nb::str(made.c_str());
 }
 
 nb::object path() {
@@ -142,11 +170,13 @@ NB_MODULE(_heddle, module) {
   });
   module.def("set_backend", &set_backend);
   module.def("backend", &backend);
+  module.def("swap_backend", &swap_backend);
   module.def("last_path", &path);
   module.def("last_tuned", &tuned);
   module.def("swap_settings", &swap_settings);
   module.def("describe_backends", &describe_backends);
   module.def("device_name", &device_name);
+  module.def("digest_memory", &digest_memory);
   module.def("set_python_packages", [](const nb::list& folders) {
     std::vector<std::string> all;
     for (const nb::handle folder : folders) all.push_back(given_text(folder));

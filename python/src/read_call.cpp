@@ -76,13 +76,8 @@ class Reader {
       fail(ErrorCode::kInvalidArgument, "[{}] {} is missing; must be given{}", entry_.op.name, argument.name,
            writes ? ", because a program writes its outputs where they are" : "");
     }
-    const Kind* const kind = kind_of(tensor);
-    if (!kind)
-      fail(ErrorCode::kInvalidArgument,
-           "[{}] {} is {}, of type {}; must be a torch.Tensor or a numpy.ndarray", entry_.op.name,
-           argument.name, short_repr(tensor), type_name(tensor));
+    const Kind* const kind = &library_.kind_of(argument, tensor);
     const Argument place{entry_.op.name, argument.name};
-    if (!kind->is_exact) require_plain_memory(place, tensor);
     const View view = kind->read(place, tensor, kept_);
     const Folded folded = fold(entry_, argument, view);
     const bool is_torch = kind->library == Kind::Library::kTorch;
@@ -94,7 +89,7 @@ class Reader {
     bind_tensor(entry_, argument, folded, view, made_.place, made_.call.args.data());
     made_.is_torch |= is_torch;
     if (!writes) return;
-    require(!view.read_only, "[{}] {} is read-only; must be writable", entry_.op.name, argument.name);
+    require_writable(entry_, argument, *kind, view, tensor);
     if (is_torch) require_no_gradient(entry_.op.name, tensor);
     made_.outputs.push_back(tensor);
   }
@@ -103,6 +98,7 @@ class Reader {
   const nb::dict tensors_, attributes_;
   Kept& kept_;
   Given given_;
+  OneLibrary library_{entry_};
   ReadCall made_;
 };
 

@@ -78,7 +78,8 @@ class Unlocked {
 
 class Call {
  public:
-  Call(OpEntry& entry, const Given& given) : entry_(entry), given_(given) {
+  Call(OpEntry& entry, const Given& given)
+      : entry_(entry), given_(given), is_reference_(uses_reference(entry)) {
     std::memcpy(args_, entry.op.defaults.data(), entry.op.args_size());
     results_.resize(entry.outputs.size());
   }
@@ -90,7 +91,7 @@ class Call {
     if (sees_autocast && wants_autocast()) return {};
     take_outputs();
     if (kind_->library == Kind::Library::kTorch) prepare_torch();
-    if (entry_.op.configs && !entry_.use_reference) choose_config();
+    if (entry_.op.configs && !is_reference_) choose_config();
     make_outputs();
     launch();
     if (has_given_ && kind_->library == Kind::Library::kTorch) mark_written();
@@ -98,25 +99,13 @@ class Call {
   }
 
  private:
-  const Kind& kind_for(const TensorArgument& argument, PyObject* tensor) {
-    const Kind* kind = kind_of(tensor);
-    if (!kind && takes_functions(tensor)) throw NotMemory(ErrorCode::kInvalidArgument, "no tensor");
-    if (!kind)
-      fail(ErrorCode::kInvalidArgument,
-           "[{}] {} is {}, of type {}; must be a torch.Tensor or a numpy.ndarray", entry_.op.name,
-           argument.name, short_repr(tensor), type_name(tensor));
-    if (!kind_) kind_ = kind, first_ = &argument, first_tensor_ = tensor;
-    if (kind->library != kind_->library)
-      fail(ErrorCode::kInvalidArgument, "[{}] {} is a {} and {} is a {}; all must be of one library",
-           entry_.op.name, argument.name, type_name(tensor), first_->name, type_name(first_tensor_));
-    if (!kind->is_exact) require_plain_memory({entry_.op.name, argument.name}, tensor);
-    return *kind;
-  }
-
   // The tensor as rows, in `view`. An input that lies otherwise is copied, once.
   Folded read(const TensorArgument& argument, PyObject* tensor, bool may_copy, View& view) {
     const Argument place{entry_.op.name, argument.name};
-    const Kind& kind = kind_for(argument, tensor);
+    if (!kind_of(tensor) && takes_functions(tensor))
+      throw NotMemory(ErrorCode::kInvalidArgument, "no tensor");
+    const Kind& kind = library_.kind_of(argument, tensor);
+    kind_ = library_.kind();
     view = kind.read(place, tensor, kept_);
     Folded folded = fold(entry_, argument, view);
     if (kind.library == Kind::Library::kTorch && !folded.is_dense && is_negated(tensor))
@@ -169,7 +158,7 @@ class Call {
     const TensorArgument& argument = entry_.outputs[index];
     View view;
     const Folded folded = read(argument, tensor, false, view);
-    require(!view.read_only, "[{}] {} is read-only; must be writable", entry_.op.name, argument.name);
+    require_writable(entry_, argument, *kind_, view, tensor);
     if (argument.lead >= 0)
       if (!std::ranges::equal(leading_[size_t(argument.lead)].size, folded.leading))
         fail(ErrorCode::kInvalidArgument, "[{}] {} has leading dimensions {}; must have {} as {}",
@@ -302,7 +291,7 @@ class Call {
 
   void launch() {
     Path& path = last_path();
-    path.entry = &entry_, path.reference = entry_.use_reference, path.empty = false;
+    path.entry = &entry_, path.reference = is_reference_, path.empty = false;
     path.place = place_, path.copies = copies_, path.threads = 0, path.body = body_;
     if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
     if (place_.kind != MemoryPlace::Kind::kGpu) require_columns(entry_, args_);
@@ -385,9 +374,9 @@ class Call {
 
   OpEntry& entry_;
   const Given& given_;
+  const bool is_reference_;
+  OneLibrary library_{entry_};
   const Kind* kind_ = nullptr;  // of the first tensor
-  const TensorArgument* first_ = nullptr;
-  PyObject* first_tensor_ = nullptr;
   MemoryPlace place_;
   alignas(16) std::byte args_[kMostArgs];
   std::shared_ptr<const tune::TunedConfig> tuned_;  // null: the op's default configuration
