@@ -10,7 +10,8 @@ import torch
 
 import heddle.torch  # noqa: F401  # ops with gradients
 from heddle.errors import InvalidArgument, Unsupported, named
-from heddle.patching import classes, find, kinds, loss, pays
+from heddle.patching import classes, find, fits, kinds, loss, pays
+from heddle.patching.generate import GENERATE
 from heddle.patching.report import Report, Row
 
 __all__ = ["Report", "Row", "is_patched", "patch", "patched", "unpatch"]
@@ -47,18 +48,18 @@ def _parts(root):
         if kind:
             yield kind.part, kind, module, reason or _refusal(kind, module)
         elif cls.__name__.endswith("Norm"):
-            yield "norm", None, module, f"{kinds.class_name(cls)} is no norm that heddle has"
+            yield "norm", None, module, f"{classes.class_name(cls)} is no norm that heddle has"
         elif cls.__name__.endswith(("MLP", "Experts")):
             acts = [each for each in module.children() if find.looks_like_function(each)]
             if acts and all(kinds.kind_of(act)[0] is None for act in acts):
                 yield "mlp", None, module, _why_no_mlp(cls, acts)
         elif cls.__name__.endswith("Attention"):
-            yield "attention", None, module, f"{kinds.class_name(cls)} does not call the config's attention"
+            yield "attention", None, module, f"{classes.class_name(cls)} does not call the config's attention"
 
 
 def _why_no_mlp(cls, acts):
     if cls.__name__.endswith("Experts"):
-        return f"{kinds.class_name(cls)} multiplies by all experts' weights as one tensor"
+        return f"{classes.class_name(cls)} multiplies by all experts' weights as one tensor"
     return f"{type(acts[0]).__name__}: {_ONE_KERNEL}"
 
 
@@ -89,16 +90,8 @@ def _swap(root, wanted):
             refused[part, reason] += 1
         else:
             classes.put_on(module, kind)
-            _follow(module, on=True)
+            kind.after_put_on(module, root)
     return [Row(part, "torch", reason, count, None) for (part, reason), count in refused.items()]
-
-
-def _follow(module, on):
-    """The config of an attention module says which function it calls."""
-    if getattr(type(module), "_heddle_kind", None) is kinds.ATTENTION:
-        from heddle.patching import attention
-
-        attention.use(module, attention.NAME if on else attention.OWN)
 
 
 def _cross_entropy(root, wanted):
@@ -121,8 +114,6 @@ def _let_generate(root):
         reason = f"{owner} has replaced its generate"
     if reason:
         return [Row("generate", "transformers", reason, 1, None)]
-    from heddle.patching.generate import GENERATE
-
     classes.put_on(root, GENERATE)
     return []
 
@@ -152,6 +143,7 @@ def patch(
     root = _root(model)
     rows = []
     unpatch(model)
+    fits.forget()
     if cross_entropy:
         rows += _cross_entropy(root, cross_entropy)
         if not rows:
@@ -167,15 +159,12 @@ def patch(
 @named
 def unpatch(model: torch.nn.Module) -> None:
     """Gives every module of a model its own class again. A model that is not patched stays as it is."""
-    _root(model)
+    root = _root(model)
     for module in model.modules():
         if classes.original_of(module):
-            if type(module)._heddle_kind.part == "generate":
-                from heddle.patching.generate import release
-
-                release(module)
-            _follow(module, on=False)
+            kind = type(module)._heddle_kind
             classes.take_off(module)
+            kind.after_take_off(module, root)
         loss.take_off(module)
         module.__dict__.pop(_RECORD, None)
 
@@ -195,7 +184,7 @@ def _counted(model):
         if not classes.original_of(module):
             continue
         kind = type(module)._heddle_kind
-        if owner := classes.foreign(module, kind.method):
+        if owner := classes.foreign(module, kind.method) or classes.replaced(module):
             modules[kind.part, kind.otherwise, f"{owner} has replaced its {kind.method} since"] += 1
             continue
         modules[kind.part, kind.path, ""] += 1

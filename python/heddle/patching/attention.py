@@ -1,6 +1,9 @@
 """Attention: transformers' interface has a function "heddle", with the masks of "sdpa"."""
 
+import weakref
+
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.modeling_utils import AttentionInterface
@@ -8,10 +11,10 @@ from transformers.modeling_utils import AttentionInterface
 import heddle.ops
 from heddle.patching import classes, fits, masks
 
-NAME, OWN = "heddle", "sdpa"  # what a config names when the model is patched, and otherwise
+NAME, OWN = "heddle", "sdpa"  # the functions of a patched module and of others
 _OPTIONS = ("position_bias", "cache", "softcap", "s_aux", "output_attentions", "head_mask")
 _HEAD_DIMS = (64, 96)  # for which the kernel for Hopper is as fast as cuDNN's, or faster
-_verdicts = {}  # dtypes, devices and head dimensions to why they are not for heddle
+_verdicts = fits.verdicts()  # dtypes, devices and head dimensions to why they are not for heddle
 
 
 def _judge(query, key, value):
@@ -109,7 +112,7 @@ def attend(module, query, key, value, attention_mask, dropout=0.0, scaling=None,
     reason = _reason(kind, module, query, key, value, attention_mask, dropout, options)
     given = query, key, value
     if not reason and attention_mask is not None:
-        plan = masks.plan_of(attention_mask, query.shape[0], key.shape[2])
+        plan = masks.plan_of(attention_mask, query.shape[0], key.shape[2], getattr(module, "layer_idx", None))
         reason = kind.slower_masked(module, query, key, plan.share) if query.is_cpu else ""
     elif not reason:
         *given, plan = _unmasked(module, query, key, value, is_causal)
@@ -129,18 +132,109 @@ AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, sdpa_mask)
 
 
-def use(module, name):
-    """Has the config of an attention module name that function."""
-    if module.config._attn_implementation in (NAME, OWN):
-        module.config._attn_implementation = name
+class _View:
+    """The config of a patched module as the module sees it: it names heddle's function for torch's.
+    What other models, and continuous batching, make of the name is of no consequence for the module."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, config):
+        object.__setattr__(self, "_of", config)
+
+    @property
+    def _attn_implementation(self):
+        name = self._of._attn_implementation
+        return NAME if name == OWN else name
+
+    @property
+    def __class__(self):
+        return type(self._of)
+
+    def __getattr__(self, name):
+        return getattr(self._of, name)
+
+    def __setattr__(self, name, value):
+        setattr(self._of, name, value)
+
+    def __eq__(self, other):
+        return self._of == other
+
+    __hash__ = None
+
+    def __repr__(self):
+        return repr(self._of)
+
+    def __reduce_ex__(self, protocol):
+        return self._of.__reduce_ex__(protocol)
+
+
+def _config(module):
+    own = module.__dict__.get("config")
+    return own if own is None or torch.compiler.is_compiling() else _View(own)
+
+
+def _set_config(module, config):
+    module.__dict__["config"] = config._of if type(config) is _View else config
+
+
+CONFIG = property(_config, _set_config)  # of patched modules
+
+_USERS = WeakIdKeyDictionary()  # a config, which models may share, to the patched modules that have it
+
+
+def _name(config, name):
+    if config._attn_implementation in (NAME, OWN):
+        config._attn_implementation = name
+
+
+def use(module):
+    """Has the config of a module, which is patched, name heddle's function."""
+    config = module.__dict__["config"]
+    _USERS.setdefault(config, weakref.WeakSet()).add(module)
+    _name(config, NAME)
+
+
+def leave(module):
+    """The config of a module, which is patched no more, names torch's function, unless others are patched."""
+    config = module.__dict__["config"]
+    users = _USERS.get(config, weakref.WeakSet())
+    users.discard(module)
+    if not users:
+        _name(config, OWN)
+
+
+class Batching:
+    """Stands in for a model's init_continuous_batching, which wants functions by name, and gets "sdpa"."""
+
+    METHOD = "init_continuous_batching"
+
+    def __init__(self, root):
+        self.root = root
+
+    def __call__(self, *arguments, **keywords):
+        _name(self.root.config, OWN)
+        return getattr(type(self.root), self.METHOD)(self.root, *arguments, **keywords)
+
+    @classmethod
+    def put_on(cls, root):
+        if hasattr(root, cls.METHOD) and cls.METHOD not in root.__dict__:
+            root.__dict__[cls.METHOD] = cls(root)
+
+    @classmethod
+    def take_off(cls, root):
+        if isinstance(root.__dict__.get(cls.METHOD), cls):
+            del root.__dict__[cls.METHOD]
 
 
 def trial(kind):
     """Compares with torch's function; why heddle is not used, or nothing."""
     module = torch.nn.Module()
-    module.__class__ = classes.stand_in(torch.nn.Module, kind)
+    module.__class__ = classes.make(torch.nn.Module, kind)
     module.__dict__.update({classes.CALLS: {}, "num_key_value_groups": 2, "is_causal": True})
-    query, key, value = (torch.linspace(-1, 1, heads * 80).sin().view(1, heads, 5, 16) for heads in (4, 2, 2))
+    query, key, value = (
+        torch.linspace(-1, 1, heads * 80, dtype=torch.float32).sin().view(1, heads, 5, 16)
+        for heads in (4, 2, 2)
+    )
     expected, got = (f(module.eval(), query, key, value, None)[0] for f in (sdpa_attention_forward, attend))
     calls = module.__dict__[classes.CALLS]
     if calls != {"": 1}:

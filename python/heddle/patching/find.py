@@ -148,10 +148,10 @@ def gated(module):
 
 
 def _is_gated(module, names, training):
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator("cpu").manual_seed(1)
 
     def constant(width):
-        value = torch.rand(2, width, generator=generator)
+        value = torch.rand(2, width, generator=generator, dtype=torch.float32, device="cpu")
         return _Noted(lambda _: value.clone())
 
     children = {name: _Noted(torch.nn.Identity()) for name in module._modules}
@@ -159,7 +159,8 @@ def _is_gated(module, names, training):
     children[names.down] = constant(_WIDTH)
     for name in filter(None, (names.gate, names.up)):
         children[name] = constant(_WIDTH if names.up else 2 * _WIDTH)
-    copy, x = bare(module, children), torch.rand(2, _WIDTH, generator=generator)
+    copy = bare(module, children)
+    x = torch.rand(2, _WIDTH, generator=generator, dtype=torch.float32, device="cpu")
     copy.training = training
     try:
         result = own_class(module).forward(copy, x)

@@ -8,13 +8,28 @@ from heddle.errors import Error
 # A forward-mode derivative is open where this level is not negative.
 _forward_ad = torch.autograd.forward_ad
 _is_transformed = torch._C._are_functorch_transforms_active
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = (torch.Tensor, torch.nn.Parameter)
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
-_DEVICES = {}  # a device to why heddle cannot use it
+_TABLES = []
 
 IN_TRANSFORM = "torch.func and forward-mode derivatives are torch's own"
 IN_AUTOCAST = "autocast chooses the dtypes of torch's own ops"
 F16_ON_CPU = "torch is faster in f16 on a CPU"
+
+
+def verdicts():
+    """A dict of reasons, which holds until `forget`."""
+    _TABLES.append({})
+    return _TABLES[-1]
+
+
+def forget():
+    """Has what was found out about types and devices found out again."""
+    for table in _TABLES:
+        table.clear()
+
+
+_DEVICES = verdicts()  # a device to why heddle cannot use it
 
 
 def transformed():
@@ -41,7 +56,7 @@ def _device(device):
     if device not in _DEVICES:
         try:
             with torch.no_grad():
-                one = torch.ones(1, 8, device=device)
+                one = torch.ones(1, 8, dtype=torch.float32, device=device)
                 heddle.ops.rms_norm(one, one[0], eps=1e-6)
             _DEVICES[device] = ""
         except Error as error:
@@ -52,7 +67,7 @@ def _device(device):
 def tensors(*values):
     """Why these tensors, of one device, are not for heddle's kernels; empty: they are."""
     for value in values:
-        if type(value) not in _PLAIN:
+        if type(value) not in PLAIN:
             return f"a tensor is a {type(value).__name__}"
         if value.dtype not in FLOATS:
             return f"a tensor is {dtype_text(value.dtype)}"

@@ -6,15 +6,19 @@ change. A call that the engine cannot answer as transformers would runs transfor
 
 import functools
 import json
+import os
 import tempfile
+import threading
 import weakref
 from pathlib import Path
 
 import torch
+from torch.nn.modules import module as _modules
 
 from heddle.errors import Error, InvalidArgument
 from heddle.model import _records, load
-from heddle.patching import classes
+from heddle.patching import classes, content, fits
+from heddle.patching.blueprint import Blueprint, buffers
 from heddle.patching.kinds import Kind
 
 # Settings that both have under the same name and with the same meaning.
@@ -45,7 +49,6 @@ _READ = {
     "disable_compile",
     "_from_model_config",
 }
-_OWN_MODULES = ("transformers.", "torch.nn.")
 # Text is not asked for, so that one token is enough of a tokenizer.
 _TRIMS = {"trim_offsets": True, "use_regex": True}
 _TOKENIZER = {
@@ -64,12 +67,30 @@ class RefusalError(Exception):
 
 
 def _weights(root):
-    """Everything that a state dict has, which is where a tensor lies and how often it was written."""
+    """Everything that a state dict has. Tied weights are there under both names."""
     tensors = root.state_dict(keep_vars=True)
-    try:
-        return tensors, tuple((name, t.data_ptr(), t._version, t.dtype) for name, t in tensors.items())
-    except RuntimeError as error:
-        raise RefusalError(f"weights cannot be followed: {str(error).splitlines()[0]}") from None
+    for name, each in tensors.items():
+        if type(each) not in fits.PLAIN or each.layout is not torch.strided:
+            raise RefusalError(f"{name} is a {type(each).__name__}, not a plain tensor")
+    return tensors
+
+
+def _key(root, tensors, others):
+    """What an engine is made of: names, types and numbers of the weights, the config, the process."""
+    device = _device(tensors)
+    every = {**tensors, **others}
+    facts = tuple((name, each.dtype, each.shape) for name, each in every.items())
+    once = {(each.data_ptr(), each.shape, each.stride(), each.dtype): each for each in every.values()}
+    numbers = content.digest(once.values())
+    return (
+        device,
+        facts,
+        len(once),
+        numbers,
+        root.config.to_json_string(),
+        torch.get_num_threads(),
+        os.getpid(),
+    )
 
 
 def _device(tensors):
@@ -121,16 +142,39 @@ class _Engine:
             self.model.close()
 
 
-_ENGINES = weakref.WeakKeyDictionary()  # of each model, so that copies and pickles of it have none
+# Of each model, so that copies and pickles of it have none.
+_ENGINES = weakref.WeakKeyDictionary()
+_BLUEPRINTS = weakref.WeakKeyDictionary()  # with the config that each is of
+_LOCK = threading.Lock()  # of both
+
+
+def _blueprint(root):
+    config = root.config.to_json_string()
+    known, made = _BLUEPRINTS.get(root, (None, None))
+    if known != config:
+        try:
+            made = Blueprint(root)
+        except Exception as error:
+            raise RefusalError(f"its class cannot be made of its config: {error}") from None
+        _BLUEPRINTS[root] = config, made
+    return made
 
 
 def _engine(root):
-    tensors, key = _weights(root)
-    key = (key, root.config.to_json_string(), torch.get_num_threads())
-    engine = _ENGINES.get(root)
-    if engine is None or engine.key != key:
-        release(root)
-        engine = _ENGINES[root] = _Engine(root, tensors, key)
+    """The engine that has what the model has now."""
+    with _LOCK:
+        blueprint = _blueprint(root)
+        if change := blueprint.change(root):
+            raise RefusalError(change)
+        tensors = _weights(root)
+        key = _key(root, tensors, buffers(root))
+        engine = _ENGINES.get(root)
+        if engine is None or engine.key != key:
+            _ENGINES.pop(root, None)  # it is closed when no other thread has answers of it
+            engine = None
+            if change := blueprint.change_of_buffers(root):
+                raise RefusalError(change)
+            engine = _ENGINES[root] = _Engine(root, tensors, key)
     if engine.reason:
         raise RefusalError(engine.reason)
     return engine.model
@@ -138,21 +182,18 @@ def _engine(root):
 
 def release(root):
     """Frees the engine of a model."""
+    _BLUEPRINTS.pop(root, None)
     engine = _ENGINES.pop(root, None)
     if engine:
         engine.close()
 
 
-def _check_modules(root):
-    """The engine knows the modules of transformers, and no change to them."""
+def _check_watchers(root):
+    """A call of the engine is none of torch's modules and operations."""
     if root.training:
         raise RefusalError("the model is in training mode")
-    for name, module in root.named_modules():
-        cls = classes.original_of(module) or type(module)
-        if not cls.__module__.startswith(_OWN_MODULES):
-            raise RefusalError(f"{name} is a {cls.__module__}.{cls.__qualname__}: an adapter, or other code")
-        if module._forward_hooks or module._forward_pre_hooks or "forward" in module.__dict__:
-            raise RefusalError(f"{name or 'the model'} has a hook, or a forward of its own")
+    if _modules._global_forward_hooks or _modules._global_forward_pre_hooks:
+        raise RefusalError("torch has a hook for the modules of all models")
 
 
 def _prompts(inputs, mask, pad):
@@ -195,7 +236,7 @@ def _settings(config, length, given):
         if value is not None and (name in _SAMPLING or value != defaults.get(name)):
             made[name] = value
     if config.do_sample:
-        made["seed"] = int(torch.randint(1 << 62, ()))  # as torch.manual_seed has it
+        made["seed"] = int(torch.randint(1 << 62, (), device="cpu"))  # as torch.manual_seed has it
     ends = [] if config.eos_token_id is None else config.eos_token_id
     ends = ends.tolist() if isinstance(ends, torch.Tensor) else ends
     ends = [ends] if isinstance(ends, int) else list(ends)
@@ -216,7 +257,7 @@ def _answer(root, inputs, generation_config, keywords):
         if keywords.get(name):
             raise RefusalError(f"{name} is given")
         keywords.pop(name, None)
-    _check_modules(root)
+    _check_watchers(root)
     given = {*keywords, *(generation_config.to_diff_dict() if generation_config is not None else ())}
     config, rest = root._prepare_generation_config(generation_config, **keywords)
     inputs = rest.pop("input_ids", None) if inputs is None else inputs
@@ -244,7 +285,9 @@ def _answer(root, inputs, generation_config, keywords):
         raise RefusalError(str(error).splitlines()[0]) from None
     made = [[token.id for token in _records(answer)] for answer in answers]
     longest = max(map(len, made))
-    rows = torch.tensor([row + [pad] * (longest - len(row)) for row in made], dtype=inputs.dtype)
+    rows = torch.tensor(
+        [row + [pad] * (longest - len(row)) for row in made], dtype=inputs.dtype, device="cpu"
+    )
     return torch.cat([inputs, rows.to(inputs.device)], dim=1)
 
 
@@ -272,7 +315,9 @@ class Generate(Kind):
 
         @functools.wraps(own)
         def generate(self, inputs=None, generation_config=None, *more, **keywords):
-            calls = self.__dict__[classes.CALLS]
+            calls = self.__dict__.get(classes.CALLS)
+            if calls is None or original.generate is not own:
+                return original.generate(self, inputs, generation_config, *more, **keywords)
             try:
                 made = _answer(
                     self, inputs, generation_config, {**dict(zip(_ARGUMENTS, more, strict=False)), **keywords}
@@ -285,6 +330,9 @@ class Generate(Kind):
             return made
 
         return {"generate": generate}
+
+    def after_take_off(self, module, root):
+        release(module)
 
 
 GENERATE = classes.register(

@@ -4,11 +4,16 @@ Each one is tried against the class's own forward before it is used: a class tha
 under a known name, in another version of transformers, is left alone.
 """
 
+import contextlib
+
 import torch
 
 import heddle.ops
 from heddle.patching import classes, find, fits
+from heddle.patching.classes import CALLS, class_name
 
+# A stand-in is not in question while a compiler fuses the class's own operations and cannot count, where the
+# class got another forward since, and in a module that is patched no more, whose forward someone has kept.
 _is_compiling = torch.compiler.is_compiling
 
 
@@ -53,16 +58,19 @@ class Kind:
 
     def trial(self, module):
         """Why the stand-in of a module's class is not used; empty: it computes what the class does."""
-        return self.at_any_size(lambda: _compare(module, self))
+        return _compare(module, self.at_any_size())
 
-    def at_any_size(self, run):
-        """Runs it where no call without a gradient is too small."""
-        before = self.least, self.dtypes
-        self.least, self.dtypes = 0, fits.FLOATS
-        try:
-            return run()
-        finally:
-            self.least, self.dtypes = before
+    def at_any_size(self):
+        """The kind for which no call without a gradient is too small."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, least=0, dtypes=fits.FLOATS, verdicts={})
+        return made
+
+    def after_put_on(self, module, root):
+        """What else a patched module of a model needs."""
+
+    def after_take_off(self, module, root):
+        """What else is to be taken back."""
 
     def __reduce__(self):
         return (_kind, (self.name,))
@@ -80,7 +88,7 @@ class RmsNorm(Kind):
         sizes = {"least": 0, "least_training": 1 << 17, "training_dtypes": dtypes}
         super().__init__(name, "norm", "heddle rms_norm", **sizes)
         self.plus_one = plus_one
-        self.verdicts = {}
+        self.verdicts = fits.verdicts()
 
     def judge(self, x, weight):
         """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
@@ -93,9 +101,8 @@ class RmsNorm(Kind):
         own, rms_norm = original.forward, heddle.ops.rms_norm
 
         def forward(self, hidden_states):
-            # A compiler fuses the module's own operations, and cannot count.
-            if _is_compiling():
-                return own(self, hidden_states)
+            if _is_compiling() or original.forward is not own or CALLS not in self.__dict__:
+                return original.forward(self, hidden_states)
             x = hidden_states
             reason = slower(self, x)  # first, since it is short where the call is
             if not reason:
@@ -106,7 +113,7 @@ class RmsNorm(Kind):
                     reason = verdicts[key] = judge(x, weight)
             if not reason and fits.transformed():
                 reason = fits.IN_TRANSFORM
-            calls = self.__dict__[classes.CALLS]
+            calls = self.__dict__[CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             if reason:
                 return own(self, x)
@@ -128,7 +135,7 @@ class Activation(Kind):
     def __init__(self, name, *, one_kernel, **sizes):
         super().__init__(name, "mlp", "heddle activation", training_dtypes=(torch.float32,), **sizes)
         self.one_kernel = one_kernel
-        self.verdicts = {}
+        self.verdicts = fits.verdicts()
 
     def judge(self, x):
         """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
@@ -141,8 +148,8 @@ class Activation(Kind):
         own, activation = original.forward, heddle.ops.activation
 
         def forward(self, input):
-            if _is_compiling():
-                return own(self, input)
+            if _is_compiling() or original.forward is not own or CALLS not in self.__dict__:
+                return original.forward(self, input)
             reason = slower(self, input)
             if not reason:
                 key = (type(input), input.dtype, input.device)
@@ -154,7 +161,7 @@ class Activation(Kind):
                     reason = fits.IN_TRANSFORM
                 elif torch.is_autocast_enabled(input.device.type):
                     reason = fits.IN_AUTOCAST
-            calls = self.__dict__[classes.CALLS]
+            calls = self.__dict__[CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             return own(self, input) if reason else activation(input, kind="gelu_tanh")
 
@@ -173,7 +180,7 @@ class LayerNorm(Kind):
     def __init__(self):
         sizes = {"least": 0, "least_training": 1 << 22, "training_dtypes": (torch.bfloat16,)}
         super().__init__("layer_norm", "norm", "heddle layer_norm", **sizes)
-        self.verdicts = {}
+        self.verdicts = fits.verdicts()
 
     def judge(self, module, x):
         """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
@@ -189,8 +196,8 @@ class LayerNorm(Kind):
         numbers = []  # the name of eps in this class
 
         def forward(self, input):
-            if _is_compiling():
-                return own(self, input)
+            if _is_compiling() or original.forward is not own or CALLS not in self.__dict__:
+                return original.forward(self, input)
             x = input
             reason = slower(self, x)
             if not reason:
@@ -204,7 +211,7 @@ class LayerNorm(Kind):
                 if reason is None:
                     reason = verdicts[key] = judge(self, x)
             reason = reason or fits.watched(x)
-            calls = self.__dict__[classes.CALLS]
+            calls = self.__dict__[CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             if reason:
                 return own(self, x)
@@ -224,7 +231,7 @@ class GatedSilu(Kind):
     def __init__(self):
         sizes = {"least": 1 << 22, "least_training": 1 << 22, "training_dtypes": (torch.float32,)}
         super().__init__("gated_silu", "mlp", "heddle gated_product", dtypes=(torch.float32,), **sizes)
-        self.verdicts = {}
+        self.verdicts = fits.verdicts()
 
     def judge(self, gate, up):
         return fits.tensors(gate, up) or ("" if gate.dtype == up.dtype else "gate and up have several dtypes")
@@ -236,11 +243,13 @@ class GatedSilu(Kind):
         found = []  # the names of the children in this class
 
         def forward(self, x):
+            if _is_compiling() or original.forward is not own or CALLS not in self.__dict__:
+                return original.forward(self, x)
             if not found:
                 found.append(find.gated(self))
             names = found[0]
             act = getattr(self, names.act)
-            if _is_compiling() or not is_plain_silu(act):
+            if not is_plain_silu(act):
                 return own(self, x)
             gate = getattr(self, names.gate)(x)
             gate, up = (gate, getattr(self, names.up)(x)) if names.up else gate.chunk(2, dim=-1)
@@ -251,7 +260,7 @@ class GatedSilu(Kind):
                 if reason is None:
                     reason = verdicts[key] = judge(gate, up)
             reason = reason or fits.watched(gate)
-            calls = self.__dict__[classes.CALLS]
+            calls = self.__dict__[CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             product = act(gate) * up if reason else gated_product(gate, up, kind="silu")
             return getattr(self, names.down)(product)
@@ -292,7 +301,21 @@ class Attention(Kind):
         super().__init__("attention", "attention", "heddle flash_attention", **sizes)
 
     def members(self, original):
-        return {}
+        from heddle.patching import attention
+
+        return {"config": attention.CONFIG}
+
+    def after_put_on(self, module, root):
+        from heddle.patching import attention
+
+        attention.use(module)
+        attention.Batching.put_on(root)
+
+    def after_take_off(self, module, root):
+        from heddle.patching import attention
+
+        attention.leave(module)
+        attention.Batching.take_off(root)
 
     def slower_unmasked(self, module, query, key):
         """Why torch is as fast on a CPU where there is no mask; empty: it is not."""
@@ -311,7 +334,7 @@ class Attention(Kind):
     def trial(self, module):
         from heddle.patching import attention
 
-        return self.at_any_size(lambda: attention.trial(self))
+        return attention.trial(self.at_any_size())
 
 
 RMS_NORM = classes.register(RmsNorm("rms_norm", plus_one=False))
@@ -327,11 +350,7 @@ ATTENTION = classes.register(Attention())
 _SILU = ("transformers.activations.SiLUActivation", "torch.nn.modules.activation.SiLU")
 ALL = (RMS_NORM, RMS_NORM_PLUS_ONE, LAYER_NORM, GELU_NEW, GELU_TANH, GATED_SILU, ATTENTION)
 
-_TRIED = {}  # a class and kind to why its stand-in is not used
-
-
-def class_name(cls):
-    return f"{cls.__module__}.{cls.__qualname__}"
+_TRIED = fits.verdicts()  # a class and kind to why its stand-in is not used
 
 
 def _candidates(module):
@@ -355,7 +374,10 @@ def kind_of(module):
     reasons = [refusal(module, kind) for kind in candidates]
     for kind, reason in zip(candidates, reasons, strict=True):
         if not reason:
-            if kind is GELU_TANH and find.operations(module, torch.zeros(2)) > 1:
+            if (
+                kind is GELU_TANH
+                and find.operations(module, torch.zeros(2, dtype=torch.float32, device="cpu")) > 1
+            ):
                 return GELU_NEW, ""
             return kind, ""
     if not candidates or isinstance(candidates[0], Activation):
@@ -363,27 +385,34 @@ def kind_of(module):
     return candidates[0], reasons[0]
 
 
+@contextlib.contextmanager
+def _by_itself():
+    """Whatever the program has set: tensors are made on the CPU, and nobody watches."""
+    alone = torch.autocast("cpu", enabled=False)
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad(), alone:
+        yield
+
+
 def _compare(original, kind):
     """Compares the stand-in's numbers with those of the module's own class."""
     cls = find.own_class(original)
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
-        module, x = kind.example(original)
-        for parameter in module.parameters():
-            parameter.copy_(torch.linspace(0.5, 1.5, parameter.numel()).view_as(parameter))
-        module.eval()
-        copy = cls.__new__(cls)
-        copy.__dict__.update(module.__dict__)
-        copy.__class__ = classes.stand_in(cls, kind)
-        for dtype, bound in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2)):
-            module.to(dtype)
-            calls = copy.__dict__[classes.CALLS] = {}
-            expected, got = module(x.to(dtype)), copy(x.to(dtype))
-            if calls != {"": 1}:
-                return f"heddle does not run here: {next(iter(calls))}"
-            if got.dtype != expected.dtype or got.shape != expected.shape:
-                return f"{cls.__name__} of this transformers returns {expected.dtype}, heddle {got.dtype}"
-            if not torch.allclose(got.float(), expected.float(), rtol=bound, atol=bound):
-                return f"{cls.__name__} of this transformers computes something else"
+    module, x = kind.example(original)
+    for parameter in module.parameters():
+        parameter.copy_(torch.linspace(0.5, 1.5, parameter.numel()).view_as(parameter))
+    module.eval()
+    copy = cls.__new__(cls)
+    copy.__dict__.update(module.__dict__)
+    copy.__class__ = classes.make(cls, kind)
+    for dtype, bound in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2)):
+        module.to(dtype)
+        calls = copy.__dict__[CALLS] = {}
+        expected, got = module(x.to(dtype)), copy(x.to(dtype))
+        if calls != {"": 1}:
+            return f"heddle does not run here: {next(iter(calls), 'it was not called')}"
+        if got.dtype != expected.dtype or got.shape != expected.shape:
+            return f"{cls.__name__} of this transformers returns {expected.dtype}, heddle {got.dtype}"
+        if not torch.allclose(got.float(), expected.float(), rtol=bound, atol=bound):
+            return f"{cls.__name__} of this transformers computes something else"
     return ""
 
 
@@ -392,7 +421,7 @@ def refusal(module, kind):
     cls = find.own_class(module)
     if (cls, kind) not in _TRIED:
         try:
-            with torch.no_grad():
+            with _by_itself():
                 _TRIED[cls, kind] = kind.trial(module)
         except Exception as error:
             _TRIED[cls, kind] = f"{cls.__name__} of this transformers cannot be tried: {error}"

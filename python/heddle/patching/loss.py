@@ -58,7 +58,7 @@ def _loss(logits, labels, vocab_size, items, ignore_index, shift_labels):
 
 def _trial(own):
     """Why the function is not the known one; empty: it computes the same."""
-    logits = torch.linspace(-4, 4, 3 * 5 * 7).view(3, 5, 7)
+    logits = torch.linspace(-4, 4, 3 * 5 * 7, dtype=torch.float32).view(3, 5, 7)
     labels = torch.arange(15).view(3, 5) % 7
     labels[1, 2:] = -100
     for keywords in ({}, {"num_items_in_batch": torch.tensor(4)}, {"shift_labels": labels.roll(1)}):

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
-_SEEN = WeakTensorKeyDictionary()  # a mask, which layers share, to its version and what was read
+from heddle.patching import content
+
+_SEEN = WeakTensorKeyDictionary()  # a mask, which layers share, to what was read
 
 
 @dataclass
@@ -46,22 +48,45 @@ class Plan:
         return (query, key, value, *(() if self.mask is None else (self.bias(query.dtype),)))
 
 
-def plan_of(mask, batch, keys):
-    """The plan of a mask [batch or 1, heads or 1, queries, keys]: bool, or numbers to add."""
+@dataclass
+class _Seen:
+    """A plan, and what it was made of."""
+
+    plan: Plan
+    facts: tuple  # of the mask: its version, and the batch
+    digest: object  # of what it holds
+    layer: int | None = None  # the last one that asked
+
+    def is_of(self, mask, facts, layer):
+        """Whether the plan is of what the mask holds. That is compared where a pass over the layers may have
+        begun anew, since not every write raises a version."""
+        if facts != self.facts:
+            return False
+        ascends = layer is not None and self.layer is not None and layer > self.layer
+        return ascends or _digest(mask) == self.digest
+
+
+def _digest(mask):
+    """Of a mask without the batch and heads that are the same."""
+    return content.digest([mask[: 1 if mask.stride(0) == 0 else None, : 1 if mask.stride(1) == 0 else None]])
+
+
+def plan_of(mask, batch, keys, layer=None):
+    """The plan of a mask [batch or 1, heads or 1, queries, keys]: bool, or numbers to add. Layers of a pass
+    ask in the order of their numbers; one without a number may be the first of a pass."""
     queries = mask.shape[2]
     if mask.dtype != torch.bool or queries == 1 or _is_capturing(mask):
         return Plan(mask=mask)
-    # Nothing says whether an inference tensor was written since.
-    if mask.is_inference():
-        return _read(mask, batch, queries, keys)
-    known, plan = _SEEN.get(mask, (None, None))
-    if known != (mask._version, batch):
+    facts = None if mask.is_inference() else mask._version, batch
+    seen = _SEEN.get(mask)
+    if seen is None or not seen.is_of(mask, facts, layer):
         plan = _read(mask, batch, queries, keys)
         # The dictionary lets go of a mask that nothing else holds: the plan must not hold it.
         if plan.mask is not None:
             plan.mask = mask.detach()
-        _SEEN[mask] = (mask._version, batch), plan
-    return plan
+        seen = _SEEN[mask] = _Seen(plan, facts, _digest(mask))
+    seen.layer = layer
+    return seen.plan
 
 
 def _is_capturing(mask):
@@ -112,7 +137,7 @@ def _read(mask, batch, queries, keys):
 
 def _window(begin, end, queries, keys):
     """The window whose keys are begin[i] to end[i] for query i; None where there is none."""
-    rows = torch.arange(queries)
+    rows = torch.arange(queries, device="cpu")
     some = end > begin
     ends_inside = (some & (end < keys)).nonzero()
     causal = len(ends_inside) > 0
@@ -136,7 +161,7 @@ def _sequences(begin, end, keys):
     each query sees the keys of its sequence up to its own; None where that is not so."""
     batch, queries = begin.shape
     some = (end > begin).flatten()
-    base = torch.arange(batch)[:, None] * keys
+    base = torch.arange(batch, device="cpu")[:, None] * keys
     begin, end = (begin + base).flatten(), (end + base).flatten()
     new = torch.ones_like(some)
     new[1:] = (some[1:] != some[:-1]) | (some[1:] & ((end[1:] != end[:-1] + 1) | (begin[1:] >= end[:-1])))
@@ -145,7 +170,7 @@ def _sequences(begin, end, keys):
     # A kernel takes at least a tile for each.
     if len(first) > 2 * batch + len(some) // 4:
         return None
-    after = torch.cat((first[1:], torch.tensor([len(some)])))
+    after = torch.cat((first[1:], torch.tensor([len(some)], device="cpu")))
     last = after - 1
     taken = some[first]
     key_begin, key_end = begin[first][taken], end[last][taken]
@@ -165,12 +190,12 @@ def _sequences(begin, end, keys):
             if (row, column) != (rows[-1], columns[-1]):
                 rows.append(row)
                 columns.append(column)
-    return left, (torch.tensor(rows), torch.tensor(columns))
+    return left, tuple(torch.tensor(each, device="cpu") for each in (rows, columns))
 
 
 def _bounded(mask, begin, end, queries, keys):
     """The mask is added, inside the narrowest window that has all of it."""
-    rows = torch.arange(queries)
+    rows = torch.arange(queries, device="cpu")
     some = end > begin
     shift = int((end - 1 - rows)[some].max())
     left = int((rows + shift - begin)[some].max())
