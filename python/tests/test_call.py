@@ -228,3 +228,26 @@ def test_negated_views_are_read_as_they_are():
 def test_mm_is_the_product_of_matrices():
     assert heddle.ops.mm is heddle.ops.matmul
     assert "mm" in heddle.ops.__all__
+
+
+@pytest.mark.parametrize("module", ["jaxlib._jax", "tensorflow.python.framework.ops"])
+def test_an_output_that_never_changes_is_refused(module):
+    """Arrays of JAX are immutable, and their capsules cannot say so."""
+
+    class Array:
+        def __init__(self, values):
+            self.values = values
+
+        def __dlpack__(self, **_):
+            return self.values.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.values.__dlpack_device__()
+
+    Array.__module__ = module
+    values = numpy.zeros((2, 8), "f")
+    with pytest.raises(
+        heddle.InvalidArgument, match=r"\[softmax\] y is a .*, which never changes; must be writ"
+    ):
+        heddle.ops.softmax(Array(numpy.ones((2, 8), "f")), out=Array(values))
+    assert not values.any()

@@ -190,6 +190,16 @@ def norm(**changes):
     return heddle.schedule("rms_norm", **{"x": X, "weight": W, "y": Y, **changes})
 
 
+def softmax(x):
+    """A namesake of an op."""
+    return x
+
+
+def test_a_packet_of_torch_is_scheduled():
+    heddle.Megakernel([heddle.schedule(torch.ops.heddle.softmax, x=X, y=Y)]).run()
+    assert torch.allclose(Y, torch.softmax(X, -1))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -208,6 +218,16 @@ def norm(**changes):
         (lambda: [norm(x=W[None], y=W[None])], r"\[rms_norm\] y shares memory with x"),
         (lambda: [heddle.schedule("nothing", x=X)], "no op 'nothing'"),
         (lambda: [heddle.schedule(3, x=X)], "op is 3"),
+        (
+            lambda: [heddle.schedule(torch.softmax, x=X, y=Y)],
+            "softmax.*must be a name or a function of heddle",
+        ),
+        (lambda: [heddle.schedule(softmax, x=X, y=Y)], "softmax.*must be a name or a function of heddle"),
+        (lambda: [norm(y=Y.numpy())], r"\[rms_norm\] y is a numpy.ndarray and x is a torch.Tensor; all must"),
+        (
+            lambda: [norm(weight=W.numpy())],
+            r"weight is a numpy.ndarray and x is a torch.Tensor; all must be of",
+        ),
     ],
 )
 def test_wrong_calls_are_refused(make, message):

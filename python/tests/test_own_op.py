@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Literal
 
@@ -380,3 +381,38 @@ def test_another_process_takes_what_was_compiled(tmp_path):
         assert made.stdout == "[[6.0], [6.0]]\n", made.stderr
         libraries.add(next((path, path.stat().st_mtime_ns) for path in tmp_path.glob("bodies/*")))
     assert len(libraries) == 1
+
+
+def test_a_backend_of_one_call_is_seen_by_its_thread_alone():
+    began, may_end = threading.Event(), threading.Event()
+
+    class Waiting(heddle.Op):
+        """y = x"""
+
+        reads, writes, tile = {"x": (heddle.f32, "M, D")}, {"y": (heddle.f32, "M, D")}, ("M",)
+        body = """
+        for (i32 row = t[0]; row < t[1]; ++row) {
+          const auto x = block.row(a.x, row), y = block.row(a.y, row);
+          block.map(a.x.last(), [&](auto i) { y.store(i, x.load(i)); });
+        }
+        """
+
+        @staticmethod
+        def reference(x):
+            began.set()
+            assert may_end.wait(60)
+            return x
+
+    x = torch.ones(2, 3)
+    thread = threading.Thread(target=lambda: Waiting(x, backend="reference"))
+    thread.start()
+    assert began.wait(60)
+    Waiting(x)
+    backend = heddle.last_path().backend
+    may_end.set()
+    thread.join()
+    assert backend == "kernel"
+    Waiting(x, backend="reference")
+    assert heddle.last_path().backend == "reference"
+    Waiting(x)
+    assert heddle.last_path().backend == "kernel"
