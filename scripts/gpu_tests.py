@@ -130,7 +130,7 @@ def compile_ahead(arguments):
 
 def report(arguments, tests, results):
     said = tests.call("../heddle", "env").stdout
-    device = re.search(r"^gpu +\d+: (.*?) \(", said, re.MULTILINE)
+    device = re.search(r"^gpu +cuda:\d+: (.*?) \(", said, re.MULTILINE)
     rows = []
     for program in sorted({r[0] for r in results}):
         ended = Counter(r[2] for r in results if r[0] == program)
