@@ -68,11 +68,10 @@ TEST_P(OpCalls, KeepNanAndInfinity) {
   const auto& [op, backend] = GetParam();
   const size_t most = backend->executors[0].space != nullptr ? 3 : 4;
   for (const Case& test : chosen(op->cases(), most))
-    for (const std::string& field : float_inputs(*op, test.args.data()))
-      for (const double value : {double(NAN), double(INFINITY), -double(INFINITY)})
-        EXPECT_EQ(run_call(*op, test, *backend, {.planted = {field, value}}).problem, "")
-            << op->name << " " << test.name << " with " << value << " in " << field << " on "
-            << backend->name;
+    for (const Planted& planted : all_planted(*op, test.args.data()))
+      EXPECT_EQ(run_call(*op, test, *backend, {.planted = planted}).problem, "")
+          << op->name << " " << test.name << " with " << planted.value << " in " << planted.field << " on "
+          << backend->name;
 }
 
 // An exception may not leave a thread.

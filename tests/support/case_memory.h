@@ -50,8 +50,8 @@ struct Planted {
   std::string field;
   double value = 0;
 };
-// The arguments into which NaN and infinities can be put.
-std::vector<std::string> float_inputs(const OpSpec& op, const std::byte* args);
+// NaN and both infinities in each float input, but for what has a meaning of its own.
+std::vector<Planted> all_planted(const OpSpec& op, const std::byte* args);
 void plant(const OpSpec& op, std::byte* args, CaseMemory& memory, const Planted& planted);
 // True if a result may stand where the reference has `wanted`.
 bool is_equal_or_reached(const OpSpec& op, bool is_planted, double got, double wanted);

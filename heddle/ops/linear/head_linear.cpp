@@ -57,7 +57,7 @@ const OpSpec& op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = cases;
-    op.traits = {.main = true};
+    op.traits = {.main = true, .spreads_nan = true};  // a GPU multiplies x in three parts
     return op;
   }();
   return spec;
