@@ -186,7 +186,7 @@ TEST(CheckpointReading, TakesAnIndexThatIsStale) {
     for (const auto& [name, file] : json.at("weight_map").members())
       if (name != "model.norm.weight") kept[name] = file;
     kept["mtp.fc.weight"] = json.at("weight_map").at("model.norm.weight");
-    json["weight_map"] = kept;
+    json["weight_map"] = std::move(kept);
   });
   EXPECT_EQ(copy.logits(), copy.unchanged());
 }

@@ -278,7 +278,7 @@ TEST(CheckCall, OutputsOfEmptyInputsHaveShapes) {
         args.set(field.name, {.size = inputs[next++]});
     return check_call(op, args.bytes());
   };
-  const auto shape_of = [&](const char* name, std::vector<std::vector<i64>> inputs) {
+  const auto shape_of = [&](const char* name, const std::vector<std::vector<i64>>& inputs) {
     const CheckedCall call = call_of(name, inputs);
     EXPECT_TRUE(call.is_empty);
     EXPECT_TRUE(call.of_nothing.empty());

@@ -13,7 +13,7 @@ void StreamDecoder::begin_after(std::span<const int32_t> ids) {
 }
 
 // The rest of `text` after the characters that it has in common with the text that was seen.
-std::string StreamDecoder::unseen(std::string text) {
+std::string StreamDecoder::unseen(const std::string& text) {
   size_t same = 0;
   while (same < std::min(seen_.size(), text.size())) {
     const size_t size = first_char(std::string_view(seen_).substr(same)).size;

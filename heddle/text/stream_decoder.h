@@ -32,7 +32,7 @@ class StreamDecoder {
   std::string flush();
 
  private:
-  std::string unseen(std::string text);
+  std::string unseen(const std::string& text);
 
   const Tokenizer& tokenizer_;
   bool skip_special_;

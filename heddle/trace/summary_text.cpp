@@ -42,11 +42,11 @@ std::string row(std::string_view name, std::span<const Column> columns, std::spa
     const std::string part = std::string(is_first ? "" : "  ") + std::string(name.substr(0, end));
     name.remove_prefix(end);
     if (!is_first) {
-      text += part + "\n";
+      text += part + '\n';
     } else {
       text += fmt::format("{:<{}}", part, room);
       for (size_t i = 0; i < columns.size(); ++i) text += fmt::format("{:>{}}", cells[i], columns[i].width);
-      text += "\n";
+      text += '\n';
     }
   }
   return text;

@@ -48,11 +48,10 @@ Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t cou
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* const name = PyTuple_GetItem(names, i);
     PyObject* const value = args[count + i];
-    if (name == out)
-      given.out = value;
-    else if (const int attribute = find(entry.attributes, name); attribute >= 0)
+    const int attribute = name == out ? -1 : find(entry.attributes, name);
+    if (attribute >= 0)
       given.attributes[size_t(attribute)] = value;
-    else if (same_key(out, name))
+    else if (name == out || same_key(out, name))
       given.out = value;
     else if (const int input = find(entry.inputs, name); input < 0)
       refuse_unknown(entry, text_of(name));

@@ -11,6 +11,7 @@
 
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/ir/registry.h"
+#include "heddle/ir/shape.h"
 
 namespace heddle::python {
 namespace {

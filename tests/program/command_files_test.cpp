@@ -128,8 +128,7 @@ TEST(Outputs, OfAConversationNeverOverwriteTheModel) {
 TEST(Models, OfTheHubAreTakenFromItsCache) {
   Scratch scratch;
   std::filesystem::create_directories(scratch.path("models--teller--of-stories/snapshots"));
-  const std::string snapshot =
-      scratch.link_model(kStoryteller, "models--teller--of-stories/snapshots/0123456789ab");
+  scratch.link_model(kStoryteller, "models--teller--of-stories/snapshots/0123456789ab");
   const Variable cache("HF_HUB_CACHE", scratch.path(""));
   for (const std::string& given :
        {std::string("teller/of-stories"), scratch.path("models--teller--of-stories")})

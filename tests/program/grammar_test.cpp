@@ -179,7 +179,6 @@ TEST_F(JsonGrammar, IsThereWhereverATableIs) {
 }
 
 TEST_F(JsonGrammar, TablesFitEightyColumns) {
-  const std::string trace = scratch.path("t.nanotrace");
   for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
            {"env"},
            {"models"},

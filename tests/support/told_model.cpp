@@ -26,7 +26,7 @@ EditableTensor filled(std::vector<int64_t> shape, float value) {
 
 // The embedding of a position is its row of the identity, and all layers are zero: a column of the head says what follows.
 void write_told_model(const std::string& folder, i32 vocab, i32 eos, const std::map<i32, i32>& told) {
-  constexpr int64_t n = kToldPositions;
+  const int64_t n = kToldPositions;
   EditableTensors tensors;
   std::vector<float> identity(size_t(n * n)), head(size_t(vocab) * size_t(n));
   for (size_t i = 0; i < size_t(n); ++i) identity[i * size_t(n) + i] = 1;
@@ -38,11 +38,11 @@ void write_told_model(const std::string& folder, i32 vocab, i32 eos, const std::
     tensors["transformer." + norm + ".weight"] = filled({n}, 1);
     tensors["transformer." + norm + ".bias"] = filled({n}, 0);
   }
-  const std::pair<const char*, std::pair<int64_t, int64_t>> kMatrices[] = {{"attn.c_attn", {n, 3 * n}},
-                                                                           {"attn.c_proj", {n, n}},
-                                                                           {"mlp.c_fc", {n, 4 * n}},
-                                                                           {"mlp.c_proj", {4 * n, n}}};
-  for (const auto& [name, shape] : kMatrices) {
+  const std::pair<const char*, std::pair<int64_t, int64_t>> matrices[] = {{"attn.c_attn", {n, 3 * n}},
+                                                                          {"attn.c_proj", {n, n}},
+                                                                          {"mlp.c_fc", {n, 4 * n}},
+                                                                          {"mlp.c_proj", {4 * n, n}}};
+  for (const auto& [name, shape] : matrices) {
     tensors["transformer.h.0." + std::string(name) + ".weight"] = filled({shape.first, shape.second}, 0);
     tensors["transformer.h.0." + std::string(name) + ".bias"] = filled({shape.second}, 0);
   }
