@@ -21,7 +21,7 @@ inline float sqrt(float a) {
   return __builtin_sqrtf(a);
 }
 inline float exp2i(float n) {
-  return std::bit_cast<float>((i32(n) + 127) << 23);
+  return std::bit_cast<float>((i32(n == n ? n : 0) + 127) << 23);  // NaN is no whole number
 }
 inline float where_less(float a, float b, float x, float y) {
   return a < b ? x : y;

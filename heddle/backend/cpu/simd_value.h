@@ -90,6 +90,9 @@ HWY_INLINE Value sqrt(Value a) {
   return hn::Sqrt(a.v);
 }
 HWY_INLINE Value exp2i(Value n) {
+#if HWY_TARGET == HWY_EMU128  // C++ has no whole number for NaN; instructions give any
+  n = hn::IfThenZeroElse(hn::IsNaN(n.v), n.v);
+#endif
   const auto exponent =
       hn::Add(hn::ConvertTo(hn::RebindToSigned<D>(), n.v), hn::Set(hn::RebindToSigned<D>(), 127));
   return hn::BitCast(d, hn::ShiftLeft<23>(exponent));
