@@ -48,7 +48,7 @@ bool predicts_further(const Checkpoint& checkpoint, const std::string& name) {
 
 StoredNames::StoredNames(const Checkpoint& checkpoint, const TrunkNames& trunk)
     : checkpoint_(checkpoint), root_(trunk.root), stored_root_(trunk.root) {
-  const std::vector<std::string> names = checkpoint.names();
+  const std::vector<std::string>& names = checkpoint.names();
   for (const std::string& root : {root_, "language_model." + root_, root_ + "language_model.",
                                   std::string("language_model."), std::string()}) {
     const std::string first = root + trunk.layers + "0.";
