@@ -13,10 +13,9 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "bench"))
+import device_kernel
 
-import device_kernel  # noqa: E402
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 TERMS = {
     "bf16": ("kBf16", 2),
@@ -273,11 +272,11 @@ class Runner:
             span, lines = component.box
             swizzle = {128: 3, 64: 2, 32: 1, 16: 0}[span] + int(component.planted)
             tensor_map = self.driver.tensor_map(
-                left.data_ptr(), "bf16", [cols, rows], [pitch], [span // 2, lines], swizzle
+                left.data_ptr(), [cols, rows], [pitch], [span // 2, lines], swizzle
             )
         path = self.folder / f"{component.file}.cubin"
         function = self.driver.load(path, SHARED, component.name)
-        self.driver.launcher(function, 1, 1, component.threads, SHARED, [bytes(args), tensor_map])()
+        self.driver.launch(function, component.threads, SHARED, [bytes(args), tensor_map])
         self.torch.cuda.synchronize()
 
     def check(self, component):
@@ -291,7 +290,7 @@ class Runner:
         out = torch.full((64,), -1.0, device="cuda")
         function = self.driver.load(self.folder / "tutorial.cubin", 16384, "sums_of_rows")
         args = b"".join(bytes(TensorArgument.of(t)) for t in (*values, out[:50]))
-        self.driver.launcher(function, 1, 1, 128, 16384, [args])()
+        self.driver.launch(function, 128, 16384, [args])
         torch.cuda.synchronize()
         wanted = (values[0].float() @ values[1].float().T).sum(1)
         right = bool((out[:50] == wanted).all()) and bool((out[50:] == -1).all())

@@ -31,10 +31,9 @@ from array import array
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "bench"))
+import device_kernel
 
-import device_kernel  # noqa: E402
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 RULES = ("spill", "serial", "registers", "fence", "empty-l1")
 MOVES_REGISTERS = ("sm_90a", "sm_100a")

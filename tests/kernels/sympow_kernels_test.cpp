@@ -1,5 +1,5 @@
 // Whole kernels of symmetric powers and power attention (ir/kernel.h): what fits, and that sizes make no code of their own. No GPU is
-// needed; bench/sympow.py runs them.
+// needed.
 #include <random>
 #include <set>
 

@@ -13,7 +13,7 @@ struct Shape {
   i32 groups, keys, stages;
 };
 
-// Lists those that a head dim has, the best first (bench/flash_attention.py on an H100).
+// Lists those that a head dim has, the best first (measured on an H100).
 std::vector<Shape> shapes_of(i32 dim, bool bends) {
   if (bends && dim <= 128) return {{2, 128, 2}};
   if (dim <= 64) return {{3, 128, 2}, {2, 192, 2}, {2, 128, 2}};

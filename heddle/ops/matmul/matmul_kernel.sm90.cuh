@@ -358,7 +358,7 @@ struct Kernel {
                            const Release& release, i32 steps, u32 group, Walk walk) {
 #pragma unroll
     for (i32 i = 0; i < kColumns / 2; ++i) sums[i] = 0;
-    // With scales of blocks, halves take longer (bench/products.py).
+    // With scales of blocks, halves take longer (H100).
     if constexpr (kColumns > 128 && kScales != 2)
       return add_halves(sums, ring, place, release, steps, group, walk);
     float part[kColumns / 2];

@@ -15,7 +15,7 @@ constexpr i64 kSlabBytes = 128, kPitch = 16;  // bytes that a row of a slab has,
 // Sizes of a tile and of what is brought at once. `brought`: rows of a that are brought, where a call has fewer than a tile.
 struct Shape {
   i32 rows, brought, columns, slabs, cluster;
-  i32 slab_ns;  // nanoseconds of a slab of 64 k of bf16, where the whole device works: measured on an H100 by bench/gemm.py
+  i32 slab_ns;  // nanoseconds of a slab of 64 k of bf16, where the whole device works: measured on an H100
   i32 promoted_ns;  // so many for 128 k of fp8 whose sums are promoted
   i32 split = 1;    // parts of k, each in a CTA of its own
 };

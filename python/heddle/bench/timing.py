@@ -1,6 +1,6 @@
 """Time: bursts in a new order each round, calls without a pause, and calls as the host makes them.
 
-Needs torch alone; bench/device_kernel.py loads this file without the package.
+Needs torch alone: bench loads this file without the package.
 """
 
 import contextlib

@@ -2,7 +2,7 @@
 
 import importlib
 
-NAMES = ("smoke", "rows", "small", "gemm", "attention", "sympow", "loss")
+NAMES = ("smoke", "rows", "small", "gemm", "products", "attention", "sympow", "loss")
 
 
 def works_of(name, peers, device, tiny):

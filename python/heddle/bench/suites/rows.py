@@ -36,15 +36,23 @@ def rms_norm_residual(x, residual, weight):
     return rms_norm(x + residual, weight)
 
 
+def layer_norm_residual(x, residual, weight, bias):
+    return layer_norm(x + residual, weight, bias)
+
+
 def gated_product(gate, up):
     return F.silu(gate) * up
 
 
+def gated_activation(x):
+    return F.silu(x[:, 0::2]) * x[:, 1::2]
+
+
 def amounts(size, forward, backward=0):
     """`forward` and `backward`: how many tensors of `size` bytes are read or written."""
-    made = {FORWARD: Amount(bytes=size * forward)}
+    made = {FORWARD: Amount(bytes=int(size * forward))}
     if backward:
-        made[BACKWARD] = Amount(bytes=size * backward)
+        made[BACKWARD] = Amount(bytes=int(size * backward))
     return made
 
 
@@ -103,6 +111,26 @@ def elementwise(peers, device):
         2,
         3,
         (0.98, 0.94),
+    )
+    yield (
+        "layer_norm_residual",
+        lambda x, r, w, b: ops.layer_norm_residual(x, r, w, b, eps=EPS)[0],
+        layer_norm_residual,
+        {},
+        matrices(device, 2, 2),
+        4,
+        0,
+        (0, 0),
+    )
+    yield (
+        "gated_activation",
+        lambda x: ops.gated_activation(x, kind="silu"),
+        gated_activation,
+        {},
+        matrices(device, 1),
+        1.5,
+        2.5,
+        (0, 0),
     )
     yield (
         "gated_product",
@@ -252,6 +280,49 @@ def middle_sums(peers, device, groups, rows, columns):
     )
 
 
+def adamw(peers, device, rows, columns):
+    """A step of f32 parameters by gradients in the model's dtype; `exact` in steps of torch."""
+
+    def exact(param, grad, m, v):
+        m, v = m.lerp(grad.float(), 0.1), v.lerp(grad.float().square(), 1e-3)
+        return param * (1 - 1e-5) - 1e-3 / 0.1 * m / ((v / 1e-3).sqrt() + 1e-8)
+
+    def inputs(rows, columns):
+        param, m, v = (randn(device, rows, columns, dtype=torch.float32) for _ in range(3))
+        return [param, randn(device, rows, columns), m, v.square()]
+
+    return Work(
+        name=f"adamw {rows} x {columns}",
+        ours=lambda *tensors: ops.adamw(*tensors)[0],
+        exact=exact,
+        peers=peers.of(exact),
+        inputs=inputs,
+        shape=(rows, columns),
+        check_shape=(min(rows, 512), columns),
+        amounts=amounts(rows * columns, 24 + size_of(device)),
+    )
+
+
+def quantize(peers, device, rows, columns):
+    """Codes of fp8 with a scale of each row."""
+
+    def exact(x):
+        scale = x.float().abs().amax(1, keepdim=True) / 448
+        return (x.float() / scale).to(torch.float8_e4m3fn)
+
+    return Work(
+        name=f"quantize {rows} x {columns}",
+        ours=lambda x: ops.quantize(x)[0],
+        exact=exact,
+        peers=peers.of(exact),
+        inputs=matrices(device, 1),
+        shape=(rows, columns),
+        check_shape=(min(rows, 512), columns),
+        amounts=amounts(rows * columns, 1 + size_of(device)),
+        rounding=1e-3,  # codes that are next to each other, where a quotient is a tie nearly
+    )
+
+
 def transpose(peers, device, side):
     def exact(x):
         return x.t().contiguous()
@@ -285,5 +356,7 @@ def works(peers, device, tiny):
         for narrow in (64, 128, 512):
             yield from of_rows(peers, device, rows * columns // narrow, narrow, 512, only=norms)
         yield from of_rows(peers, device, 131072, 1001, 512, only=norms, has_goal=False)
+    yield adamw(peers, device, *((rows, columns) if tiny else (8192, 8192) if large else (1024, 1024)))
+    yield quantize(peers, device, rows, columns)
     yield transpose(peers, device, 256 if tiny else 16384 if large else 2048)
     yield cross_entropy(peers, device, *((32, 512) if tiny else (8192, 131072) if large else (256, 32768)))
