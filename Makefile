@@ -81,8 +81,8 @@ gpu-tests: program
 
 # Timings, which are not part of `make test`. bench/run.py writes the baseline of a kind of machine.
 gate: configure
-	$(BUILD) --target bench_programs bench_tune_store
-	python3 bench/gate.py
+	$(BUILD) --target gate_rows
+	python3 bench/run.py --compare
 
 format:
 	scripts/setup dev python
@@ -100,7 +100,7 @@ check-format:
 
 check-tree:
 	python3 tools/checks_test.py
-	python3 bench/gate_test.py
+	python3 bench/compare_test.py
 	python3 tools/check_layers.py
 	python3 tools/check_sizes.py
 	python3 tools/check_clones.py

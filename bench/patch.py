@@ -22,6 +22,7 @@ import transformers
 
 import heddle
 import heddle.env
+from heddle.bench import timing
 
 sys.path.append(str(Path(__file__).parents[1] / "python" / "tests"))
 from tiny import FAMILIES, tiny, tokens
@@ -92,34 +93,10 @@ def padded(work):
     return run
 
 
-def seconds(run, count, device):
-    if device == "cuda":
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(count):
-            run()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - start) / count
-    # On one thread the process's own time, which other programs do not lengthen.
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    start = clock()
-    for _ in range(count):
-        run()
-    return (clock() - start) / count
-
-
 def compare(plain, patched, work, ids, rounds):
     """Milliseconds of the unpatched model and of the patched one, round by round."""
-    runs = [lambda model=model: work(model, ids) for model in (plain, patched)]
-    device = ids.device.type
-    for run in runs:
-        run()
-    count = max(1, int(0.02 / seconds(runs[0], 1, device)))
-    times = [[], []]
-    for i in range(rounds):
-        for which in (0, 1) if i % 2 else (1, 0):  # neither is always the first
-            times[which].append(seconds(runs[which], count, device) * 1e3)
-    return times
+    cases = {which: lambda model=model: work(model, ids) for which, model in enumerate((plain, patched))}
+    return timing.from_host(cases, ids.device.type, rounds).values()
 
 
 def row(name, plain, patched):

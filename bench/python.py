@@ -22,8 +22,8 @@ import torch
 import heddle
 import heddle.env
 import heddle.ops
+from heddle.bench import timing
 
-CALLS, CALLS_TO_A_WAIT = 2000, 200
 LENGTHS = (4, 7, 9, 100, 33)
 
 
@@ -124,37 +124,13 @@ def wrong(x):
         heddle.ops.rms_norm(x, 3)
 
 
-def wait(device):
-    if device != "cpu":
-        torch.cuda.synchronize()
-
-
-def microseconds(call, device):
-    """The time of one call, without the waits that keep the queue of a GPU short."""
-    used = 0.0
-    for _ in range(CALLS // CALLS_TO_A_WAIT):
-        wait(device)
-        start = time.perf_counter()
-        for _ in range(CALLS_TO_A_WAIT):
-            call()
-        used += time.perf_counter() - start
-    return used / CALLS * 1e6
-
-
 def measure(rows, device, rounds):
-    """Rounds of all rows, so that a slow moment of the machine meets all of them."""
-    times = {name: [] for name in rows}
-    peers = {(name, peer): [] for name, (_, _, calls) in rows.items() for peer in calls}
-    for call, _bar, calls in rows.values():
-        for each in (call, *calls.values()):
-            each()
-    for _ in range(rounds):
-        empty = microseconds(lambda: None, "cpu")
-        for name, (call, _bar, calls) in rows.items():
-            times[name].append(microseconds(call, device) - empty)
-            for peer, other in calls.items():
-                peers[name, peer].append(microseconds(other, device) - empty)
-    return times, peers
+    """Microseconds by (row, peer), without those of an empty call; the row's own call is the peer ""."""
+    calls = {(name, ""): call for name, (call, _, _) in rows.items()}
+    calls |= {(name, peer): other for name, (_, _, others) in rows.items() for peer, other in others.items()}
+    times = timing.from_host(calls | {"empty": lambda: None}, device, rounds)
+    empty = statistics.median(times.pop("empty"))
+    return {key: [(ms - empty) * 1e3 for ms in samples] for key, samples in times.items()}
 
 
 def import_ms():
@@ -203,10 +179,10 @@ def row(name, values, unit, bar, peers=None):
 
 def all_rows(device, rounds):
     calls = Calls(device).rows()
-    times, peers = measure(calls, device, rounds)
+    times = measure(calls, device, rounds)
     rows = []
     for name, (_, bar, others) in calls.items():
-        rows.append(row(name, times[name], "us", bar, {peer: peers[name, peer] for peer in others}))
+        rows.append(row(name, times[name, ""], "us", bar, {peer: times[name, peer] for peer in others}))
     above, alone = stream_us(device, rounds)
     rows.append(row("Model.stream above the C++ loop", above, "us a token", 30.0))
     rows.append(row("the C++ loop of the storyteller", alone, "us a token", None))

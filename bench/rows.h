@@ -1,4 +1,4 @@
-// Rows of bench/gate.py: a program measures samples of its work, and around each a fixed unit of work that
+// Rows of the gate (bench/run.py --compare): a program measures samples of its work, and around each a fixed unit of work that
 // shows how fast the machine was at that moment.
 #pragma once
 

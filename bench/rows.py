@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import report
 from report import ROOT
 
-PROGRAMS = ("bench_programs", "bench_tune_store")  # each lists its rows: --list
+# Each lists its rows: --list.
+PROGRAMS = ("bench_op_call", "bench_programs", "bench_trace_cost", "bench_tune_store")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 // How long a look-up of a tuned configuration takes, with the making of its key: 100,000 of them in a store of 1,000. Rows
-// of bench/gate.py.
+// of the gate.
 #include "bench/rows.h"
 #include "heddle/base/error.h"
 #include "heddle/base/invariant.h"

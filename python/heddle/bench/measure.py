@@ -42,7 +42,7 @@ def check(work):
     wide = [each.float() if each.is_floating_point() else each for each in tensors]
     with torch.no_grad():
         y = work.exact(*wide)
-        dy = torch.randn_like(y) if y.dim() else torch.ones_like(y)  # a loss is what is differentiated
+        dy = torch.randn(y.shape, device=y.device) if y.dim() else torch.ones_like(y)  # a loss
     right = _results(work, work.exact, wide, dy)
     torchs = _results(work, work.exact, tensors, dy)
     ours = _results(work, work.ours, tensors, dy)

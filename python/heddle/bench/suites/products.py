@@ -99,7 +99,7 @@ def scaled(peers, device, m, n, k, by, fast_sums=False):
         name=f"scaled_mm {m} x {n} x {k} by {by}{' fast' if fast_sums else ''}",
         ours=lambda a, b, sa, sb: ops.scaled_mm(a, b.t(), sa, sb, fast_sums=fast_sums),
         exact=exact,
-        peers=peers.only(torch=theirs) if is_gpu(device) else {},
+        peers=peers.only(torch=theirs if is_gpu(device) else exact),
         inputs=inputs,
         shape=(m, n, k),
         amounts={FORWARD: Amount(m * k + n * k + 2 * m * n, flops)},

@@ -122,6 +122,20 @@ def elementwise(peers, device):
         0,
         (0, 0),
     )
+    yield from gated(peers, device)
+    yield (
+        "activation",
+        lambda x: ops.activation(x, kind="silu"),
+        F.silu,
+        {},
+        matrices(device, 1),
+        2,
+        3,
+        (0.97, 0.97),
+    )
+
+
+def gated(peers, device):
     yield (
         "gated_activation",
         lambda x: ops.gated_activation(x, kind="silu"),
@@ -140,16 +154,6 @@ def elementwise(peers, device):
         matrices(device, 2),
         3,
         5,
-        (0.97, 0.97),
-    )
-    yield (
-        "activation",
-        lambda x: ops.activation(x, kind="silu"),
-        F.silu,
-        {},
-        matrices(device, 1),
-        2,
-        3,
         (0.97, 0.97),
     )
 
