@@ -7,7 +7,7 @@ target_link_options(heddle PRIVATE -Wl,--disable-new-dtags)
 
 install(TARGETS heddle RUNTIME DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
 install(FILES LICENSE DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
-install(DIRECTORY models/storyteller DESTINATION models COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY models/storyteller DESTINATION models COMPONENT bundle EXCLUDE_FROM_ALL PATTERN make EXCLUDE)
 # Files that a device compiler reads: tile bodies and the headers that they include.
 install(DIRECTORY heddle DESTINATION include COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING REGEX "\\.(h|cuh)$")
 

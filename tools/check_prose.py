@@ -16,7 +16,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(home|root|work|Users)/\w+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 # Folders whose comments are in plain English.
-PLAIN = ("heddle/", "apps/", "bench/", "scripts/", "tests/", "tools/")
+PLAIN = ("heddle/", "apps/", "bench/", "scripts/", "tests/", "tools/", "models/")
 # A comment that begins so is a noun clause in place of a sentence.
 CLAUSE = re.compile(r"(Of|What|Whether|Those|That of|The same|Nor|Whom?|Whose)\b")
 FRAGMENT = re.compile(r"(of|those|that of|the same)\b")  # for a comment at the end of a line

@@ -1,6 +1,6 @@
 """Trains the byte-level BPE and writes tokenizer.json in the form that Llama 3 has.
 
-python train_tokenizer.py ../../models/storyteller
+python train_tokenizer.py ..
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Trains the storyteller from nothing and writes a checkpoint as save_pretrained does.
 
-    python train.py ../../models/storyteller            about six minutes on an H200
+    python train.py ..            about six minutes on an H200
     python train.py /tmp/story --stories 1000 --steps 20 --rows 2      a trial on a CPU
 
 tokenizer.json must be there already (train_tokenizer.py). Documents are packed into rows and never cut; a

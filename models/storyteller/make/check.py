@@ -1,7 +1,7 @@
 """Measures a checkpoint through transformers, in fp32 from the bf16 file, and writes what tests expect.
 
-python check.py ../../models/storyteller                      sums, stories
-python check.py ../../models/storyteller --write              also expected.json
+python check.py ..                      sums, stories
+python check.py .. --write              also expected.json
 """
 
 import argparse
