@@ -322,7 +322,7 @@ def test_models_without_a_part_are_refused_by_name():
         heddle.patch(transformers.ResNetModel(config))
     with pytest.raises(heddle.InvalidArgument, match="of type int"):
         heddle.patch(3)
-    with pytest.raises(heddle.InvalidArgument, match="Linear holds no model of transformers"):
+    with pytest.raises(heddle.Unsupported, match="Linear has no norm, gated MLP or attention"):
         heddle.patch(torch.nn.Linear(2, 2))
     model = tiny("llama")
     with pytest.raises(heddle.InvalidArgument, match="norm is 'yes'; must be one of True, False"):
@@ -330,6 +330,68 @@ def test_models_without_a_part_are_refused_by_name():
     with pytest.raises(heddle.InvalidArgument, match="generate is 'fast'"):
         heddle.patch(model, generate="fast")
     assert not heddle.is_patched(model)
+
+
+# As where transformers is not installed.
+WITHOUT_TRANSFORMERS = """
+import sys
+sys.modules["transformers"] = None
+import torch, heddle
+from heddle.patching import kinds
+for kind in kinds.ALL:
+    kind.least = 0
+layers = [torch.nn.LayerNorm(16), torch.nn.Linear(16, 16), torch.nn.GELU("tanh")]
+layers.append(torch.nn.RMSNorm(16, eps=1e-5))
+model, x = torch.nn.Sequential(*layers).eval(), torch.randn(3, 16)
+with torch.no_grad():
+    expected = model(x)
+    report = heddle.patch(model, generate="megakernel")
+    assert (model(x) - expected).abs().max() < 1e-5
+print(*((row.part, row.calls, row.reason) for row in heddle.patched(model)), sep="\\n")
+assert heddle.is_patched(model)
+heddle.unpatch(model)
+assert not heddle.is_patched(model) and type(model[0]) is torch.nn.LayerNorm
+for module, wanted in ((torch.nn.Linear(2, 2), "has no norm"), (3, "of type int; must be a torch.nn.Module")):
+    try:
+        heddle.patch(module)
+    except heddle.Error as error:
+        assert wanted in str(error), error
+    else:
+        raise SystemExit(f"{module} was patched")
+"""
+
+
+def test_a_model_of_torch_needs_no_transformers():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TRANSFORMERS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "('norm', 1, '')",
+        "('norm', 1, '')",
+        "('mlp', 1, '')",
+        "('cross_entropy', None, 'Sequential has no loss')",
+        "('generate', None, 'Sequential does not generate')",
+    ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+    "norms",
+    [
+        lambda: (torch.nn.RMSNorm(16), torch.nn.RMSNorm(16, eps=1e-3)),
+        lambda: (torch.nn.LayerNorm(16, elementwise_affine=False), torch.nn.LayerNorm(16)),
+    ],
+    ids=["no eps", "no weight"],
+)
+def test_modules_of_one_class_may_be_unlike(norms, order):
+    model, x = torch.nn.Sequential(*norms()[::order]).eval(), torch.randn(3, 16) * 1e-2
+    with torch.no_grad():
+        expected = model(x)
+        heddle.patch(model)
+        assert (model(x) - expected).abs().max() < 1e-5
+    assert [(row.is_heddle, row.modules) for row in heddle.patched(model).of("norm")] == [
+        (True, 1),
+        (False, 1),
+    ]
 
 
 @pytest.mark.parametrize("family", WITH_NORM)

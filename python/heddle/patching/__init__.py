@@ -1,9 +1,10 @@
-"""Models of transformers with heddle's ops in them: `patch`, `unpatch`, `is_patched`, `patched`.
+"""Models of transformers or torch with heddle's ops in them: `patch`, `unpatch`, `is_patched`, `patched`.
 
 >>> import heddle
 >>> print(heddle.patch(model))  # a table: what runs in heddle, what does not, and why
 """
 
+import sys
 from collections import Counter
 
 import torch
@@ -22,27 +23,27 @@ _ONE_KERNEL = "torch has it in one kernel, and heddle's is not faster"
 
 
 def _root(model):
-    """The outermost model of transformers in a module, which may be wrapped by an adapter or a trainer."""
+    """The outermost model of transformers in a module, which may be wrapped by an adapter or a trainer; the
+    module itself where there is none."""
     if not isinstance(model, torch.nn.Module):
         raise InvalidArgument(
-            f"[patch] model is of type {type(model).__name__}; must be a model of transformers, or hold one"
+            f"[patch] model is of type {type(model).__name__}; must be a torch.nn.Module, such as a model of"
+            " transformers"
         )
-    from transformers import PreTrainedModel
-
-    for module in model.modules():
-        if isinstance(module, PreTrainedModel):
-            return module
-    raise InvalidArgument(f"[patch] {type(model).__name__} holds no model of transformers")
+    # Whoever has such a model has imported its class.
+    known = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", ())
+    return next((module for module in model.modules() if isinstance(module, known)), model)
 
 
 def _parts(root):
     """(part, kind, module, reason): the modules that could be changed; the reason says why one is not."""
-    found = {}  # by class
+    found = {}  # by class, of which some may have a weight and an eps where others have none
     for module in root.modules():
         cls = find.own_class(module)
-        if cls not in found:
-            found[cls] = kinds.kind_of(module)
-        kind, reason = found[cls]
+        key = cls, find.looks_like_norm(module)
+        if key not in found:
+            found[key] = kinds.kind_of(module)
+        kind, reason = found[key]
         if kind is kinds.GATED_SILU and kinds.kind_of(getattr(module, find.gated(module).act))[0]:
             continue  # its activation is a part of its own
         if kind:
@@ -109,7 +110,8 @@ def _check(name, value, choices):
 
 def _let_generate(root):
     """Puts the engine under the model's generate; the rows say where it cannot."""
-    reason = "" if root.can_generate() else f"{type(root).__name__} does not generate"
+    can_generate = getattr(root, "can_generate", lambda: False)
+    reason = "" if can_generate() else f"{type(root).__name__} does not generate"
     if owner := classes.foreign(root, "generate"):
         reason = f"{owner} has replaced its generate"
     if reason:
@@ -127,7 +129,8 @@ def patch(
     cross_entropy: bool | str = "auto",
     generate: str | None = None,
 ) -> Report:
-    """Lets parts of a model of transformers run in heddle, and returns the table of what does.
+    """Lets parts of a model run in heddle, and returns the table of what does. The model is one of
+    transformers, or of torch, whose own norms and activations are taken; that needs no transformers.
 
     The classes of some modules change, for this model alone; parameters, hooks and the projections stay what
     they are. A call that heddle does not take runs as before, and the table counts it with its reason.
