@@ -20,7 +20,7 @@ import torch
 import heddle
 import heddle.ops
 from heddle.cases import by_reference, call, distance, rounding, small_cases, tensors_of
-from heddle.command_line import Parser, add_device, default_device, run_command
+from heddle.command_line import Parser, Said, add_device, add_json, default_device, run_command, tell
 from heddle.named import ops_named
 from heddle.op import own_of
 
@@ -106,12 +106,12 @@ def accesses_of(cls):
     try:
         cls.check()
     except heddle.Error as error:
-        return [f"FAIL {error}"]
+        return [str(error)]
     return []
 
 
 def check_op(name, device, runs):
-    """Prints a line for the op, and one for each case that does not hold. True if all hold."""
+    """What was found, as a record of --json. An op holds if a case ran, and each one that ran does."""
     cases = list(small_cases(name))
     times = runs_of(cases, runs)
     bodies, refused, worst, faults = collections.Counter(), 0, 0.0, []
@@ -122,21 +122,32 @@ def check_op(name, device, runs):
             refused += 1
             continue
         except (CaseError, heddle.Error) as error:
-            faults.append(f"FAIL {name}: {error} ({text_of(case)})")
+            faults.append(f"{name}: {error} ({text_of(case)})")
             continue
         worst = max(worst, error)
         bodies[body] += 1
     if cls := own_of(name):
         faults += accesses_of(cls)
-    ran = ", ".join(f"{count} in {body}" for body, count in bodies.items())
-    note = f", {refused} refused" if refused else ""
-    print(
-        f"{name}: {len(cases)} cases ({ran or 'none ran'}{note}), largest error {worst:.2f} of its bound",
-        flush=True,
-    )
-    for fault in faults:
-        print(fault, flush=True)
-    return not faults and sum(bodies.values()) > 0
+    return {
+        "op": name,
+        "device": device,
+        "cases": len(cases),
+        "bodies": dict(bodies),
+        "refused": refused,
+        "largest_error": worst,
+        "faults": faults,
+        "holds": not faults and sum(bodies.values()) > 0,
+    }
+
+
+def lines_of(found):
+    """A line for an op, and one for each case that does not hold."""
+    ran = ", ".join(f"{count} in {body}" for body, count in found["bodies"].items())
+    note = f", {found['refused']} refused" if found["refused"] else ""
+    largest = f"largest error {found['largest_error']:.2f} of its bound"
+    yield Said(f"{found['op']}: {found['cases']} cases ({ran or 'none ran'}{note}), {largest}", found)
+    for fault in found["faults"]:
+        yield f"FAIL {fault}"
 
 
 def main(words=None):
@@ -148,11 +159,20 @@ def main(words=None):
         help="names of ops, my_file.py:MyOp, my_file.py; all: every one of heddle",
     )
     add_device(parser)
+    add_json(parser)
     parser.add_argument("--runs", type=int, default=1000, help="of the largest case of each set of dtypes")
     arguments = parser.parse_args(words)
     device = arguments.device or default_device()
-    held = [check_op(name, device, arguments.runs) for name in ops_named("check", arguments.ops)]
-    print(f"{sum(held)} of {len(held)} ops hold on {device}")
+    held = []
+
+    def lines():
+        for name in ops_named("check", arguments.ops):
+            found = check_op(name, device, arguments.runs)
+            held.append(found["holds"])
+            yield from lines_of(found)
+        yield f"{sum(held)} of {len(held)} ops hold on {device}"
+
+    tell(lines(), arguments.json)
     return 0 if all(held) else 1
 
 

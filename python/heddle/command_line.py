@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import json
 import os
 import re
 import sys
@@ -58,6 +59,33 @@ def device(text):
 def add_device(parser):
     """The flag --device; None where it is not given (`default_device`)."""
     parser.add_argument("--device", type=device, help="cpu, cuda, cuda:1; default: a GPU where there is one")
+
+
+class Said(str):
+    """A line for people that begins a record of `--json`, which may gain members until the command ends."""
+
+    def __new__(cls, text, record):
+        made = super().__new__(cls, text)
+        made.record = record
+        return made
+
+
+def add_json(parser):
+    """The flag --json, for `tell`."""
+    parser.add_argument("--json", action="store_true", help="print JSON: a list of records")
+
+
+def tell(lines, as_json):
+    """Prints lines as they come, or with `as_json` the records of those that have one, at the end. Then other
+    lines are talk."""
+    records = []
+    for line in lines:
+        if as_json and isinstance(line, Said):
+            records.append(line.record)
+        else:
+            print(line, flush=True, file=sys.stderr if as_json else sys.stdout)
+    if as_json:
+        print(json.dumps(records, indent=2))
 
 
 def default_device():

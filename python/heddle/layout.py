@@ -9,7 +9,7 @@ python -m heddle.layout my_file.py:MyOp --size M=4096,K=64 --dtype bfloat16 --bo
 
 import heddle
 from heddle.body import tile_values
-from heddle.command_line import Parser, run_command
+from heddle.command_line import Parser, Said, add_json, run_command, tell
 from heddle.kernel import BYTES, SWIZZLES, call_of, gpu_of, planned
 from heddle.named import classes_named, is_own
 from heddle.op_check import described_cases
@@ -35,6 +35,7 @@ def parse(words):
         "config", nargs="?", default="", help="a configuration of its kernel: kernel=1,rows=64"
     )
     parser.add_argument("--size", help="NAME=NUMBER,... by dimension; default: the first case that it takes")
+    add_json(parser)
     parser.add_argument("--box", type=int, default=0, help="the box that is shown as a table")
     parser.add_argument("--rows", type=int, default=16, help="most rows of the table")
     parser.add_argument("--cols", type=int, default=16, help="most columns of the table")
@@ -109,7 +110,8 @@ def lines(cls, arguments):
     constants = (
         ",".join(f"{name}={value}" for name, value in plan["constants"].items()) or "its own constants"
     )
-    yield f"{cls.declaration.name}_kernel.{plan['file']} with {constants}, for {words}"
+    file = f"{cls.declaration.name}_kernel.{plan['file']}"
+    yield Said(f"{file} with {constants}, for {words}", {"case": words, **plan, "file": file})
     boxes = []
     for launch in plan["launches"]:
         yield (
@@ -134,9 +136,8 @@ def main(words=None):
         raise heddle.InvalidArgument(
             f"[layout] {arguments.op} is no op of a file; `heddle layout` shows heddle's own"
         )
-    for cls in classes_named("layout", arguments.op):
-        for line in lines(cls, arguments):
-            print(line)
+    classes = classes_named("layout", arguments.op)
+    tell((line for cls in classes for line in lines(cls, arguments)), arguments.json)
     return 0
 
 

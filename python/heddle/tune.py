@@ -10,10 +10,10 @@ python -m heddle.tune my_file.py:MyOp --size M=4096,D=1024 --dtype bfloat16 --de
 import heddle
 from heddle import _heddle
 from heddle.cases import call
-from heddle.command_line import Parser, add_device, default_device, run_command
+from heddle.command_line import Parser, Said, add_device, add_json, default_device, run_command, tell
 from heddle.named import ops_named
 from heddle.profile.__main__ import sizes_of
-from heddle.profile.trace import attributes_of, largest_case, sized_case
+from heddle.profile.trace import attributes_of, described, largest_case, sized_case
 
 
 def parse(words):
@@ -23,6 +23,7 @@ def parse(words):
     parser.add_argument("--attribute", help="attributes: eps=1e-6,kind=max")
     parser.add_argument("--dtype", default="float32", help="of the tensors, where they may have it")
     add_device(parser)
+    add_json(parser)
     parser.add_argument("--workers", type=int, default=1, help="configurations that are compiled at once")
     parser.add_argument("--max-configs", type=int, default=0, help="try at most so many; 0: all")
     parser.add_argument(
@@ -53,22 +54,28 @@ def tune(op, arguments):
         raise heddle.InvalidArgument(
             f"[tune] {op} has one configuration for such a call: there is nothing to choose"
         )
-    summary, nanoseconds, text = found
+    summary, nanoseconds, text, tried = found
     if text:
         yield text.rstrip("\n")
-    texts = [
-        f"{name} {str(each.dtype).removeprefix('torch.')} {list(each.shape)}" for name, each in inputs.items()
-    ]
-    known = "" if text else ", known before"
-    best = f"{summary}, {nanoseconds / 1e3:.1f} us a call{known}"
-    yield f"{op} of {', '.join(texts)} on {arguments.device}: {best}"
+    tensors = described(inputs)
+    record = {
+        "op": op,
+        "tensors": tensors,
+        "device": arguments.device,
+        "config": summary,
+        "ns": nanoseconds,
+        "known_before": not text,
+        "tried": tried,
+    }
+    texts = ", ".join(f"{name} {each['dtype']} {each['sizes']}" for name, each in tensors.items())
+    best = f"{summary}, {nanoseconds / 1e3:.1f} us a call{'' if text else ', known before'}"
+    yield Said(f"{op} of {texts} on {arguments.device}: {best}", record)
 
 
 def main(words=None):
     arguments = parse(words)
-    for op in ops_named("tune", [arguments.op]):
-        for line in tune(op, arguments):
-            print(line, flush=True)
+    ops = ops_named("tune", [arguments.op])
+    tell((line for op in ops for line in tune(op, arguments)), arguments.json)
     return 0
 
 

@@ -91,13 +91,27 @@ nb::object path() {
   return made;
 }
 
-// (summary, nanoseconds, what the search of this call printed) of the configuration that the last call of this thread ran in;
-// None: its op's default.
+// Configurations that a search tried, as dicts.
+nb::list list_of(const std::vector<tune::Tried>& all) {
+  nb::list made;
+  for (const tune::Tried& one : all) {
+    nb::dict row;
+    row["config"] = text(one.config), row["state"] = text(one.state), row["why"] = text(one.why);
+    row["rounds"] = one.rounds, row["ratio"] = one.ratio, row["low"] = one.low, row["high"] = one.high;
+    row["ns"] = one.ns;
+    made.append(row);
+  }
+  return made;
+}
+
+// (summary, nanoseconds, what the search of this call printed, and what it tried) of the configuration that the last call
+// of this thread ran in; None: its op's default.
 nb::object tuned() {
   const Path& last = last_path();
   if (!last.entry || !last.tuned) return nb::none();
   return nb::make_tuple(text(last.tuned->summary()), last.tuned->ns,
-                        text(last.tuned->tried.empty() ? "" : tune::text_of(last.tuned->tried)));
+                        text(last.tuned->tried.empty() ? "" : tune::text_of(last.tuned->tried)),
+                        list_of(last.tuned->tried));
 }
 
 // Sets this thread's settings of calls; gives those that were before.

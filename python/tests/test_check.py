@@ -1,5 +1,7 @@
 """heddle.check: what it finds wrong with an op, and that the ops hold."""
 
+import json
+
 import pytest
 import torch
 
@@ -53,8 +55,12 @@ def test_a_fault_is_found(monkeypatch, capsys, fault, said):
     monkeypatch.setattr(check, "call", broken)
     with pytest.raises(check.CaseError, match=said):
         check.check_case("softmax", number, case, "cpu", 2)
-    assert not check.check_op("softmax", "cpu", 2)
+    assert check.main(["softmax", "--device", "cpu", "--runs", "2"]) == 1
     assert "FAIL softmax: result 0: " in capsys.readouterr().out
+    assert check.main(["softmax", "--device", "cpu", "--runs", "2", "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["op"], found["holds"]) == ("softmax", False)
+    assert found["faults"][0].startswith("softmax: result 0: ")
 
 
 def test_ops_hold(capsys):
@@ -62,6 +68,15 @@ def test_ops_hold(capsys):
     said = capsys.readouterr().out
     assert "3 of 3 ops hold on cpu" in said
     assert "12 in rms_norm" in said
+
+
+def test_what_was_found_as_data(capsys):
+    assert check.main(["add", "copy", "--device", "cpu", "--runs", "2", "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert [each["op"] for each in found] == ["add", "copy"]
+    assert all(each["holds"] and each["bodies"] and not each["faults"] for each in found)
+    assert "2 of 2 ops hold on cpu" in said.err
 
 
 def test_an_op_that_is_not_there_is_named():

@@ -1,5 +1,6 @@
 """Whole kernels of ops of one's own, as far as no GPU is needed: their plans, and what compiles them."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -92,6 +93,14 @@ def test_layout_shows_launches_and_banks(capsys):
     ]
     assert layout.main([f"{here}:Boxed", "kernel=1,rows=16"]) == 0
     assert "5 CTAs" in capsys.readouterr().out
+    assert layout.main([f"{here}:Boxed", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["file"], found["constants"], found["case"]) == (
+        "boxed_kernel.sm90",
+        {"rows": 32},
+        "M=70, D=64",
+    )
+    assert [each["dtype"] for each in found["launches"][0]["maps"]] == ["bf16"]
     with pytest.raises(heddle.InvalidArgument, match="--box is 3; there are 1 boxes"):
         layout.main([f"{here}:Boxed", "--box", "3"])
     with pytest.raises(heddle.InvalidArgument, match="softmax is no op of a file; `heddle layout`"):

@@ -163,6 +163,11 @@ def test_tune_keeps_the_fastest_configuration(ops, capsys):
     assert " of 2, " in said  # the one that reorders is left out
     assert tune.main([*words, "--allow-reorder"]) == 0
     assert " of 3, " in capsys.readouterr().out
+    assert tune.main([*words, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["known_before"]
+    assert found["ns"] > 0
+    assert "rows=" in found["config"]
     with pytest.raises(heddle.InvalidArgument, match=r"wrong\w* has one configuration for such a call"):
         tune.main(["my_ops.py:Wrong", "--device", "cpu"])
 
@@ -193,6 +198,12 @@ def test_profile_trace_says_what_peers_take(ops, capsys):
     assert "ran in raised" in said
     assert "torch: " in said
     assert "as a program on threads" in said
+    assert profile.main([words[0], "--json", *words[1:]]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["tensors"]["x"] == {"dtype": "float32", "sizes": [64, 256]}
+    assert found["attributes"]["lift"] == 2
+    assert min(found["us"], found["peers_us"]["torch"]) > 0
+    assert found["program"]["tiles"] > 0
     with pytest.raises(heddle.InvalidArgument, match=r"raised\w* has no attribute up; it has lift"):
         profile.main([*words[:6], "up=2", *words[7:]])
 
@@ -234,6 +245,10 @@ def test_ncu_of_any_command(fake, capsys):
     assert words[-3:] == ["sh", "my.sh", "--fast"]
     assert "--kernel-name" not in words  # those of the command, whatever they are called
     assert "and 1 other kernels; --most 0 shows all" in capsys.readouterr().out
+    assert profile.main(["ncu", "--json", "--", "sh", "my.sh"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {each["kernel"] for each in found} == {"standalone", "launch0"}
+    assert all(each["launches"] == 1 and each["time"] == each["time_in_all"] for each in found)
     assert profile.main(["ncu", "--", "softmax"]) == 0
     assert "--kernel-name" in asked.read_text()
 
@@ -259,6 +274,9 @@ def test_sanitizer_of_any_command(fake, capsys):
     said = capsys.readouterr().out
     assert "memcheck  2 FOUND" in said
     assert "2 x Invalid __global__ write of size 2 bytes at launch0+0x5b0 in kernel.cu:61" in said
+    assert profile.main(["sanitizer", "--check", "memcheck", "--json", "--", "sh", "-c", "true"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["check"], found["clean"], found["found"]) == ("memcheck", False, 2)
     fake("compute-sanitizer", "HEDDLE_SANITIZER", "hello\n", 1)
     assert profile.main(["sanitizer", "--check", "memcheck", "--", "sh", "-c", "true"]) == 1
     assert "no summary, and exit code 1" in capsys.readouterr().out
@@ -268,6 +286,18 @@ def test_nsys_of_any_command(fake, tmp_path, capsys):
     asked = fake("nsys", "HEDDLE_NSYS", (SAMPLES / "nsys.csv").read_text())
     report = tmp_path / "run.nsys-rep"
     report.write_text("")
+    assert profile.main(["nsys", "--json", "--out", str(report), "--", "sh", "-c", "true"]) == 0
+    first, *_ = json.loads(capsys.readouterr().out)
+    wanted = {
+        "kind": "kernel",
+        "name": "launch0",
+        "per_cent": 75,
+        "times": 2,
+        "total_ns": 3e5,
+        "median_ns": 1.5e5,
+    }
+    assert first == wanted
+    asked.unlink()
     assert profile.main(["nsys", "--out", str(report), "--", "sh", "-c", "true"]) == 0
     first, *_ = asked.read_text().splitlines()
     assert first.startswith("profile --trace cuda,nvtx --force-overwrite true --output ")

@@ -17,7 +17,7 @@ import shutil
 
 import heddle
 import heddle.ops
-from heddle.command_line import Parser, add_device, default_device, run_command
+from heddle.command_line import Parser, add_device, add_json, default_device, run_command, tell
 from heddle.named import is_own, ops_named
 from heddle.profile import ncu, nsys, sanitizer, trace
 
@@ -40,6 +40,7 @@ def parse(words):
         "words", nargs="+", metavar="OP", help="names of ops, or a command; all: every op of heddle"
     )
     add_device(parser)
+    add_json(parser)
     parser.add_argument("--most", type=int, default=8, help="cases of an op; 0: all")
     parser.add_argument("--seconds", type=float, default=0, help="sanitizer: after which no case begins")
     parser.add_argument(
@@ -73,7 +74,7 @@ def of_command(arguments):
     if arguments.tool == "ncu":
         yield from ncu.run_command(arguments.words, arguments.most)
     elif arguments.tool == "nsys":
-        yield from nsys.run(arguments.words, arguments.out or "heddle.nsys-rep", arguments.most)
+        yield from nsys.run(arguments.words, report_of(arguments), arguments.most, arguments.json)
     else:
         for check in checks_of(arguments):
             yield from sanitizer.run_command(arguments.words, check)
@@ -87,7 +88,7 @@ def of_ops(arguments):
         return
     if arguments.tool == "nsys":
         program = nsys.of_ops(arguments.words, arguments.device, arguments.most)
-        yield from nsys.run(program, arguments.out or "heddle.nsys-rep", arguments.most)
+        yield from nsys.run(program, report_of(arguments), arguments.most, arguments.json)
         return
     if arguments.tool == "ncu":
         for word in arguments.words:
@@ -99,17 +100,26 @@ def of_ops(arguments):
         yield from trace.run(op, arguments.device, sizes, arguments.dtype, arguments.out, given)
 
 
+def report_of(arguments):
+    return arguments.out or "heddle.nsys-rep"
+
+
 def checks_of(arguments):
     return sanitizer.CHECKS if arguments.check == "all" else (arguments.check,)
 
 
 def main(words=None):
     arguments, clean = parse(words), True
-    for line in of_command(arguments) if arguments.is_command else of_ops(arguments):
-        if isinstance(line, bool):  # of a sanitizer's check
-            clean = clean and line
-        else:
-            print(line, flush=True)
+
+    def lines():
+        nonlocal clean
+        for line in of_command(arguments) if arguments.is_command else of_ops(arguments):
+            if isinstance(line, bool):  # of a sanitizer's check
+                clean = clean and line
+            else:
+                yield line
+
+    tell(lines(), arguments.json)
     return 0 if clean else 1
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+from heddle.command_line import Said
 from heddle.errors import Unsupported
 from heddle.profile.tools import find
 
@@ -97,11 +98,12 @@ def parse(text):
 
 
 def in_words(kernel):
-    """Lines about one launch."""
+    """Lines about one launch. The first has its record."""
     v = kernel.values
     seconds = v.get("time", 0)
     size = f"{v.get('grid', 0):.0f} CTAs of {v.get('threads', 0):.0f} threads"
-    yield f"{kernel.name}: {seconds * 1e6:.1f} us, {size}"
+    record = {"kernel": kernel.name} | {name.replace(" ", "_"): x for name, x in v.items()}
+    yield Said(f"{kernel.name}: {seconds * 1e6:.1f} us, {size}", record)
     if "read" in v and seconds:
         moved = v["read"] + v.get("written", 0)
         yield (
@@ -156,10 +158,10 @@ def run_command(command, most=8, run_process=subprocess.run):
     groups = sorted(by_name.values(), key=lambda group: -sum(map(seconds, group)))
     for group in groups[: most or len(groups)]:
         first, *rest = in_words(sorted(group, key=seconds)[len(group) // 2])
-        total = sum(map(seconds, group)) * 1e6
-        yield first + (
-            f"; the median of {len(group)} launches, {total:.1f} us in all" if len(group) > 1 else ""
-        )
+        total = sum(map(seconds, group))
+        of_all = f"; the median of {len(group)} launches, {total * 1e6:.1f} us in all"
+        record = first.record | {"launches": len(group), "time_in_all": total}
+        yield Said(first + (of_all if len(group) > 1 else ""), record)
         yield from rest
     if most and len(groups) > most:
         yield f"and {len(groups) - most} other kernels; --most 0 shows all"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from heddle.command_line import Said
 from heddle.errors import Unsupported
 from heddle.profile.tools import find
 
@@ -44,20 +45,32 @@ def in_words(rows, most):
     name = "Range" if rows and "Range" in rows[0] else "Name"
     for row in rows[: most or len(rows)]:
         total, median = float(row["Total Time (ns)"]), float(row["Med (ns)"])
-        yield (
-            f"    {float(row['Time (%)']):5.1f} % {total / 1e6:10.3f} ms, {row['Instances']} times"
-            f" {median / 1e3:.1f} us (median): {row[name].lstrip(':')}"
+        found = {
+            "kind": name.lower() if name == "Range" else "kernel",
+            "name": row[name].lstrip(":"),
+            "per_cent": float(row["Time (%)"]),
+            "times": int(row["Instances"]),
+            "total_ns": total,
+            "median_ns": median,
+        }
+        yield Said(
+            f"    {found['per_cent']:5.1f} % {total / 1e6:10.3f} ms, {found['times']} times"
+            f" {median / 1e3:.1f} us (median): {found['name']}",
+            found,
         )
     if most and len(rows) > most:
         yield f"    and {len(rows) - most} others; --most 0 shows all"
 
 
-def run(program, out="heddle.nsys-rep", most=8, run_process=subprocess.run):
+def run(program, out="heddle.nsys-rep", most=8, to_stderr=False, run_process=subprocess.run):
     """Records a program; lines about its kernels and ranges. The report stays in `out`, for Nsight
-    Systems."""
+    Systems. What the program prints goes to stderr with `to_stderr`."""
     tool, out = find("nsys"), Path(out)
     recorded = run_process(
-        command_of(tool, program, out.with_suffix("")), env={**os.environ, "HEDDLE_NVTX": "1"}, check=False
+        command_of(tool, program, out.with_suffix("")),
+        env={**os.environ, "HEDDLE_NVTX": "1"},
+        stdout=2 if to_stderr else None,
+        check=False,
     )
     report = out.with_suffix(".nsys-rep")
     if recorded.returncode and not report.exists():

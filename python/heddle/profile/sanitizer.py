@@ -10,6 +10,7 @@ import sys
 import threading
 from dataclasses import dataclass, field
 
+from heddle.command_line import Said
 from heddle.profile.tools import find
 
 CHECKS = ("memcheck", "racecheck", "initcheck")
@@ -70,7 +71,8 @@ def of_an_op(check, ran, report):
     bodies = ", ".join(f"{body} {count}" for body, count in ran["bodies"].items())
     found = sum(each["count"] for each in report.kinds.values())
     verdict = f"{found} FOUND" if found else "clean"
-    yield f"{check:9} {ran['op']:28} {verdict:9} {ran['cases']:3} cases: {bodies}"
+    record = {"check": check, **ran, "found": found, "kinds": report.kinds}
+    yield Said(f"{check:9} {ran['op']:28} {verdict:9} {ran['cases']:3} cases: {bodies}", record)
     for kind, each in report.kinds.items():
         yield f"    {each['count']} x {kind}" + (f" at {each['at']}" if each["at"] else "")
     for why, count in ran["refused"].items():
@@ -119,7 +121,8 @@ def run_command(command, check, start=Process):
     found = sum(each["count"] for each in report.kinds.values())
     is_clean = code == 0 and report.total == 0 and not report.kinds
     verdict = f"{found or report.total} FOUND" if found or report.total else "clean" if is_clean else "FAILED"
-    yield f"{check:9} {verdict}"
+    record = {"check": check, "clean": is_clean, "found": found or report.total, "kinds": report.kinds}
+    yield Said(f"{check:9} {verdict}", record)
     for kind, each in report.kinds.items():
         yield f"    {each['count']} x {kind}" + (f" at {each['at']}" if each["at"] else "")
     yield from (f"    {problem}" for problem in report.problems)
