@@ -178,6 +178,7 @@ void run(const ChatFlags& flags, const Command& command) {
   require_utf8(flags.system, "--system");
   require_model_folder(flags.engine.model);
   const ChatTemplate form = flags.chat_template();
+  Json variables = flags.template_variables(form);
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model);
   AnswerSettings settings = flags.settings(command, tokenizer);
   const auto engine = load_engine(flags.engine, flags.engine.options());
@@ -185,6 +186,7 @@ void run(const ChatFlags& flags, const Command& command) {
   AnswerFlags::draw_seed(command, settings);
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
+  conversation.set_variables(std::move(variables));
   be_patient();
   const bool answered =
       Chat(conversation, settings.sampling, {flags.engine.model, flags.form, flags.engine.program}).run();
@@ -205,8 +207,7 @@ void add_chat(CLI::App& app) {
   flags->add_to(command, {"logprobs"});
   flags->engine.add_to(command);
   flags->engine.add_artefact_to(command);
-  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
-                   {.group = "The conversation", .names = Names::kFile});
+  flags->add_template_to(command, "The conversation");
   command.footer(
       "Answers go to stdout, all else (thoughts too) to stderr; without a terminal, a line is a message. "
       "Commands:\n" +

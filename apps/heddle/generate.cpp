@@ -36,7 +36,8 @@ AskedPrompt turn_of(const GenerateFlags& flags, const Tokenizer& tokenizer) {
   if (!flags.system.empty()) messages.push_back({"system", flags.system});
   messages.push_back({"user", flags.prompt});
   const ChatTemplate chat = flags.chat_template();
-  return asked_turn(chat, chat.render(messages), tokenizer);
+  const Json variables = flags.template_variables(chat);
+  return asked_turn(chat, chat.render(messages, {.extra = &variables}), tokenizer);
 }
 
 // Sets flags.prompt to its text. From stdin it takes everything except a byte-order mark and the last line end, because
@@ -204,8 +205,9 @@ void run(GenerateFlags& flags, const Command& command) {
       flags.prompts.empty() || !(command.given("--prompt") || flags.json),
       "[generate] --prompts takes its prompts from a file and writes JSON to --out; leave out --prompt and "
       "--json");
-  require(flags.chat || (flags.system.empty() && flags.form.empty()),
-          "[generate] --system and --template are for a turn of a conversation; add --chat");
+  require(flags.chat || (flags.system.empty() && flags.form.empty() && flags.variables.empty()),
+          "[generate] --system, --template and --chat-template-kwargs are for a turn of a conversation; add "
+          "--chat");
   require(!flags.chat || flags.prompts.empty(),
           "[generate] --chat is for --prompt; --prompts takes texts as they are");
   require(flags.n >= 1 && flags.n <= 10000, "[generate] --n is {}; must be 1 to 10000", flags.n);
@@ -238,8 +240,7 @@ void add_generate(CLI::App& app) {
   flags->engine.add_artefact_to(command);
   constexpr const char* kTurn = "With --chat";
   command.argument("--system", &flags->system, "system text, which the model reads first", {.group = kTurn});
-  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
-                   {.group = kTurn, .names = Names::kFile});
+  flags->add_template_to(command, kTurn);
   constexpr const char* kMany = "Many answers";
   command.argument(
       "--prompts", &flags->prompts,

@@ -28,7 +28,7 @@ Json parse(std::string_view text, const std::string& where) {
 
 void run_template(const TemplateFlags& flags) {
   const ChatTemplate chat = ChatTemplate::load(flags.model);
-  const Json extra = parse(flags.extra, "--extra");
+  const Json extra = parse(flags.extra, "--chat-template-kwargs");
   ChatOptions options = {.add_generation_prompt = !flags.no_prompt, .extra = &extra};
   if (!flags.json_lines) return print(chat.render_json(parse(read_stdin(), "stdin"), options));
   StdinLines lines;
@@ -62,7 +62,8 @@ void add_template(CLI::App& app) {
                    {.required = true, .names = Names::kFolder});
   command.argument("--no-generation-prompt", &flags->no_prompt,
                    "do not begin an answer after the last message");
-  command.argument("--extra", &flags->extra, "JSON object with variables: tools, enable_thinking, …");
+  command.argument("--chat-template-kwargs,--extra", &flags->extra,
+                   "JSON object with variables: tools, enable_thinking, …");
   command.argument(
       "--json-lines", &flags->json_lines,
       "one request a line: {\"messages\", \"extra\", \"add_generation_prompt\", \"chat_template\": a "

@@ -27,7 +27,7 @@ std::string Conversation::text_of(std::span<const ChatMessage> messages) const {
   std::vector<ChatMessage> all;
   if (!system_.empty()) all.push_back({"system", system_});
   all.insert(all.end(), messages.begin(), messages.end());
-  return form_.render(all);
+  return form_.render(all, {.extra = &variables_});
 }
 
 // Returns the tokens of the conversation, and its text. If the context slides, it drops the oldest turns until the rest

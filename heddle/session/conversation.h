@@ -40,6 +40,8 @@ class Conversation {
   // The instruction that the model gets first, from the next turn on; empty: none.
   void set_system(std::string text) { system_ = std::move(text); }
   const std::string& system() const { return system_; }
+  // Variables for the template, such as enable_thinking, from the next turn on: an object.
+  void set_variables(Json variables) { variables_ = std::move(variables); }
   const std::vector<ChatMessage>& messages() const { return messages_; }
 
   // A conversation as a JSON file: {"messages": [{"role", "content", "reasoning_content" if there is some}, ..]}, with
@@ -63,6 +65,7 @@ class Conversation {
   bool slide_;
   const ReasoningForm* reasoning_;
   std::string system_;
+  Json variables_ = Json::object();
   std::vector<ChatMessage> messages_;  // user and assistant alternate
   OpenSequence sequence_;
 };

@@ -1,11 +1,14 @@
 #include "heddle/text/chat_template.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <set>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json_view.h"
+#include "heddle/base/near_names.h"
 #include "heddle/text/jinja/interpreter.h"
 #include "heddle/text/jinja/json.h"
 #include "heddle/text/jinja/parser.h"
@@ -43,6 +46,16 @@ Json prepare_all(const Json& messages) {
   Json prepared = Json::array();
   for (const Json& message : messages.items()) prepared.push_back(prepare(message));
   return prepared;
+}
+
+// The words of a text that may be names of variables.
+void add_names(std::string_view text, std::set<std::string>& names) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = std::find_if(at, text.end(), is_part);
+    at = std::find_if_not(begin, text.end(), is_part);
+    if (begin != at) names.emplace(begin, at);
+  }
 }
 
 void set(jinja::Variables& variables, std::string_view name, const jinja::Value& value) {
@@ -133,6 +146,18 @@ const ChatTemplate::Entry& ChatTemplate::choose(bool with_tools) const {
 std::string_view ChatTemplate::text() const {
   const auto found = std::ranges::find(entries_, "default", &Entry::name);
   return found == entries_.end() ? std::string_view() : found->text;
+}
+
+std::vector<std::string> ChatTemplate::unread(const Json& variables) const {
+  std::set<std::string> names;
+  for (const Entry& entry : entries_) add_names(entry.text, names);
+  const std::vector<std::string> known(names.begin(), names.end());
+  std::vector<std::string> notes;
+  for (const auto& [name, value] : variables.members())
+    if (!names.contains(name))
+      notes.push_back(
+          fmt::format("the chat template reads no {}{}", brief(Json(name)), did_you_mean(name, known)));
+  return notes;
 }
 
 std::string ChatTemplate::render(std::span<const ChatMessage> messages, const ChatOptions& options) const {

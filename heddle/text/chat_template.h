@@ -54,6 +54,9 @@ class ChatTemplate {
   // The text of the template that is used without tools; empty if there is none.
   std::string_view text() const;
 
+  // Notes for people, on the members of `variables` that the template names nowhere.
+  std::vector<std::string> unread(const Json& variables) const;
+
   std::string render(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
   // `messages`: an array of objects, as in transformers. If a model has several templates and `extra` has
   // tools, the one called tool_use is preferred. Throws Error(kInvalidArgument) when the template refuses the

@@ -49,6 +49,16 @@ std::string error_of(std::string_view text) {
   }
 }
 
+TEST(ChatTemplate, KnowsTheVariablesThatItNames) {
+  const ChatTemplate chat = ChatTemplate::parse("{% if enable_thinking %}{{ tools|length }}{% endif %}", "t");
+  EXPECT_TRUE(chat.unread(parse_json(R"({"enable_thinking": 1, "tools": []})", "")).empty());
+  EXPECT_EQ(chat.unread(parse_json(R"({"enable": 1, "effort": 1, "enable_thinkin": 1})", "")),
+            (std::vector<std::string>{
+                "the chat template reads no \"enable\"; did you mean enable_thinking?",
+                "the chat template reads no \"effort\"",
+                "the chat template reads no \"enable_thinkin\"; did you mean enable_thinking?"}));
+}
+
 TEST(ChatTemplate, EqualsTransformers) {
   std::ifstream cases(kChatGoldens + "cases.jsonl");
   std::string line;

@@ -120,19 +120,32 @@ class Model:
             raise InvalidArgument("[stream] the prompt is a list of prompts; give one, or use generate")
         return _records(*self._made.start([prompt], settings, bool(reuse), "stream"))
 
-    def chat(self, messages, *, stream=False, template=None, variables=None, reuse=True, **settings):
+    def chat(
+        self,
+        messages,
+        *,
+        stream=False,
+        template=None,
+        variables=None,
+        chat_template_kwargs=None,
+        reuse=True,
+        **settings,
+    ):
         """The answer to a conversation: a text, or with `stream` an iterator of tokens.
 
         What the model thinks before it answers is not in the text; tokens have it as `reasoning`.
 
         `messages` is a list of dicts with "role" and "content", or a text that a user says. `template` is a
         file with a chat template to use instead of the model's, `variables` what it reads besides, such as
-        {"tools": [...]}.
+        {"tools": [...], "enable_thinking": False}; `chat_template_kwargs` is another name for `variables`.
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         file = "" if template is None else os.fspath(template)
-        variables = {} if variables is None else variables
+        given = [each for each in (variables, chat_template_kwargs) if each is not None]
+        if len(given) > 1:
+            raise InvalidArgument("[chat] variables and chat_template_kwargs are the same; give one of them")
+        variables = given[0] if given else {}
         if not isinstance(variables, dict):
             raise InvalidArgument(f"[chat] variables is of type {type(variables).__name__}; must be a dict")
         (answer,) = self._made.start_chat(messages, file, variables, settings, bool(reuse))

@@ -423,10 +423,10 @@ def test_a_conversation_is_the_programs(model):
     assert made == by_program(PROMPT, {"max_tokens": 30}, "--chat", "--template", FORM)["text"]
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": PROMPT}]
     streamed = model.chat(messages, template=FORM, variables={"mood": "happy"}, stream=True, max_tokens=30)
+    named = model.chat(messages, template=FORM, chat_template_kwargs={"mood": "happy"}, max_tokens=30)
     text = f"system: Be brief.\nuser: {PROMPT}\nhappy"
-    assert "".join(token.text for token in streamed) == model.generate(
-        model.tokenize(text, special=False), max_tokens=30
-    )
+    answer = model.generate(model.tokenize(text, special=False), max_tokens=30)
+    assert "".join(token.text for token in streamed) == named == answer
 
 
 # (call, class, what the message names)
@@ -455,6 +455,11 @@ WRONG = [
     (lambda m: m.generate("a", suppress_tokens=[9999]), "InvalidArgument", ["suppress_tokens", "9999"]),
     (lambda m: m.chat("a", template="/nowhere.jinja"), "Error", ["/nowhere.jinja"]),
     (lambda m: m.chat("a", variables=3), "InvalidArgument", ["[chat]", "variables", "int", "dict"]),
+    (
+        lambda m: m.chat("a", variables={}, chat_template_kwargs={}),
+        "InvalidArgument",
+        ["[chat]", "one of them"],
+    ),
     (lambda m: m.chat("a", template=FORM, max_tokens=0), "InvalidArgument", ["max_tokens is 0"]),
     (lambda m: m.chat(None, template=FORM), "InvalidArgument", ["form.jinja", "messages"]),
     (lambda m: m.chat([3], template=FORM), "InvalidArgument", ["form.jinja"]),

@@ -129,6 +129,7 @@ SETTINGS
         stream: Literal[False] = False,
         template: str | PathLike[str] | None = None,
         variables: dict[str, Any] | None = None,
+        chat_template_kwargs: dict[str, Any] | None = None,
         reuse: bool = True,
 SETTINGS
     ) -> str: ...
@@ -140,6 +141,7 @@ SETTINGS
         stream: Literal[True],
         template: str | PathLike[str] | None = None,
         variables: dict[str, Any] | None = None,
+        chat_template_kwargs: dict[str, Any] | None = None,
         reuse: bool = True,
 SETTINGS
     ) -> Iterator[Token]: ...

@@ -105,6 +105,26 @@ TEST_F(Piped, GenerateTakesOneTurn) {
   EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
 }
 
+TEST_F(Piped, TheTemplateGetsVariables) {
+  const std::string form = scratch.path("sums");
+  write_file(form,
+             "{{ bos_token }}{% if enable_thinking is defined and not enable_thinking %}9 + 2 ={% else %}"
+             "{{ messages[-1].content }}{% endif %}");
+  const auto asked = [&](const std::string& command, const std::string& variables) {
+    std::vector<std::string> args = {command, kStoryteller, "--template", form};
+    args.insert(args.end(), {"--chat-template-kwargs", variables});
+    if (command == "generate") args.insert(args.end(), {"--chat", "--prompt", "27 + 45 ="});
+    return run_program({.args = args, .input = "27 + 45 =\n"});
+  };
+  for (const std::string command : {"chat", "generate"}) {
+    EXPECT_EQ(asked(command, R"({"enable_thinking": false})").out, " 11.\n");
+    EXPECT_EQ(asked(command, R"({"enable_thinking": true})").out, " 72.\n");
+    const Outcome wrong = asked(command, R"({"enable_thinkng": false})");
+    EXPECT_EQ(wrong.out, " 72.\n");
+    expect_words(wrong.err, {"reads no \"enable_thinkng\"; did you mean enable_thinking?"});
+  }
+}
+
 // Runs the program in its own terminal.
 class Terminal {
  public:

@@ -8,9 +8,12 @@
 
 #include "apps/heddle/support/input.h"
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 
 namespace heddle {
 namespace {
+
+constexpr const char* kVariables = "--chat-template-kwargs";
 
 // "12,13=-2.5"
 SequenceBias parse_bias(const std::string& text) {
@@ -80,6 +83,14 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
   command.argument("--ignore-eos", &ignore_eos_, "go on past the end-of-text token", {.group = kEndGroup});
 }
 
+void AnswerFlags::add_template_to(Command& command, const char* group) {
+  command.argument("--template", &form, "file with a chat template to use instead of the model's",
+                   {.group = group, .names = Names::kFile});
+  command.argument(kVariables, &variables,
+                   "JSON object with variables of the chat template, such as {\"enable_thinking\": false}",
+                   {.group = group});
+}
+
 AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& tokenizer) const {
   AnswerSettings settings = model_settings(engine.model, {ignored_.begin(), ignored_.end()});
   take_given(settings, asked, [&](std::string_view name) {
@@ -113,6 +124,24 @@ ChatTemplate AnswerFlags::chat_template() const {
          "[{}] has no chat template: it was not made to talk; --template FILE gives it one, in Jinja",
          engine.model);
   return ChatTemplate::load(engine.model, form);
+}
+
+Json AnswerFlags::template_variables(const ChatTemplate& chat) const {
+  if (variables.empty()) return Json::object();
+  Json given;
+  try {
+    given = parse_json(variables, kVariables);
+  } catch (const Error& error) {
+    fail(ErrorCode::kInvalidArgument, "{}; a JSON object is expected, such as {}", error.what(),
+         R"({"enable_thinking": false})");
+  }
+  require(given.is_object(), "[{}] {} is no JSON object; such as {} is expected", kVariables, brief(given),
+          R"({"enable_thinking": false})");
+  require(!given.find("messages"), "[{}] has messages, which are the conversation's; leave them out",
+          kVariables);
+  for (const std::string& note : chat.unread(given))
+    std::fprintf(stderr, "[%s] %s\n", kVariables, note.c_str());
+  return given;
 }
 
 }  // namespace heddle

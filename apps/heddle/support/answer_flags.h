@@ -21,11 +21,14 @@ void say_seed(u64 seed);
 
 struct AnswerFlags {
   EngineFlags engine;
-  std::string system, form;  // for a conversation; `form` is a file with its template
+  // For a conversation: `form` is a file with its template, `variables` a JSON object for the template.
+  std::string system, form, variables;
 
   // Adds a flag for each field of AnswerSettings that a flag can hold, except those left out, and special
   // flags for the others.
   void add_to(Command& command, const std::set<std::string>& left_out = {});
+  // Adds the flags of `form` and `variables`.
+  void add_template_to(Command& command, const char* group);
   // The settings of the flags; the model's generation_config.json supplies the rest. Throws Error when a
   // value is out of its range.
   AnswerSettings settings(const Command& command, const Tokenizer& tokenizer) const;
@@ -36,6 +39,8 @@ struct AnswerFlags {
   // The template in `form`, or the model's if `form` is empty. If there is none, throws Error that says what
   // to pass.
   ChatTemplate chat_template() const;
+  // The object in `variables`; a note on stderr says which of them the template does not read.
+  Json template_variables(const ChatTemplate& chat) const;
 
   AnswerSettings asked;
 
