@@ -106,6 +106,8 @@ void show_json(const std::vector<BodyCheck>& checks) {
                                  {"arch", check.arch},
                                  {"rows", check.rows},
                                  {"code", code_file(rows.size())},
+                                 {"made_for", check.made_for},
+                                 {"code_name", check.code_name},
                                  {"config", check.config.text()},
                                  {"types", check.types},
                                  {"optimised", check.optimised},
@@ -200,6 +202,9 @@ void add_check(CLI::App& app) {
   command.argument("--code", &flags->code,
                    "with --arch: write each kernel's machine code and log to this folder, as 0.cubin, 0.log, "
                    "1.cubin ...");
+  command.argument(
+      "--names", &flags->bodies.only_names,
+      "with --arch and --json: compile nothing, and print a digest of what each kernel's code is made of");
   command.argument("--json", &flags->json, "print JSON");
   command.footer(
       "For a folder, builds and proves the programs for steps of all sizes. Reads no weights.\n"
@@ -212,6 +217,8 @@ void add_check(CLI::App& app) {
   command.action([flags] {
     require(flags->bodies.ops.empty() || !flags->archs.empty(),
             "[check] --ops {} is for bodies; give --arch too", fmt::join(flags->bodies.ops, ","));
+    require(!flags->bodies.only_names || (flags->json && !flags->archs.empty()),
+            "[check] --names prints names of code; give --arch and --json too");
     flags->bodies.keeps_code = !flags->code.empty();
     flags->archs.empty() ? run(*flags) : check_devices(*flags);
   });

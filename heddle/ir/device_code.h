@@ -41,6 +41,8 @@ struct BodyCheck {
   KernelUse use;        // the maximum of each over the kernel and the functions that it calls
   double seconds = 0;   // compile time; about 0 when the code came from the cache
   std::string failure;  // the compiler's message, or which budget is exceeded; empty: good
+  std::string made_for;   // the op, of a whole kernel too
+  std::string code_name;  // a digest of its text, of all that it includes, and of its options
   std::string code, log;  // the machine code and what the compiler said, where the options keep them
 };
 
@@ -59,6 +61,7 @@ struct BodyCheckOptions {
   // one text, in less time. What the code takes says nothing then, so that no budget is held against it.
   bool unoptimised = false;
   bool keeps_code = false;
+  bool only_names = false;  // nothing is compiled: the checks have the names of their code
 };
 
 // A backend's compiler for its devices.

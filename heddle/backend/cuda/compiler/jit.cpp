@@ -42,7 +42,8 @@ std::string placeless(std::string_view source) {
 std::string key_of(const CompileRequest& request, const std::vector<std::string>& options,
                    const Nvrtc& nvrtc) {
   const std::string version = nvrtc.version_text(), source = placeless(request.source);
-  std::vector<std::string_view> parts = {source_tree().digest, version, source};
+  const std::string included = source_tree().digest_of_included(source);
+  std::vector<std::string_view> parts = {included, version, source};
   parts.insert(parts.end(), options.begin(), options.end());
   return digest_of(parts);
 }
@@ -52,7 +53,8 @@ std::string key_of(const CompileRequest& request, const std::vector<std::string>
 std::string code_name(const CompileRequest& request) {
   const std::vector<std::string> options = all_options(request);
   const std::string source = placeless(request.source);
-  std::vector<std::string_view> parts = {source_tree().digest, source};
+  const std::string included = source_tree().digest_of_included(source);
+  std::vector<std::string_view> parts = {included, source};
   parts.insert(parts.end(), options.begin(), options.end());
   return digest_of(parts);
 }

@@ -42,8 +42,8 @@ Compiled compile(const CompileRequest& request);
 // after that is worse, whatever its options are (seen with NVRTC 13.0): compile what must be good before.
 std::vector<std::string> unoptimised_options();
 
-// Returns the name of a request's code in a DeviceCode: a digest of its text without #line, of all that it may
-// include, and of its options.
+// Returns the name of a request's code in a DeviceCode: a digest of its text without #line, of all that it
+// includes, and of its options.
 std::string code_name(const CompileRequest& request);
 
 // Reads what `--ptxas-options=-v` wrote into a log: the kernels, and the functions that were not inlined, which have

@@ -20,9 +20,13 @@ std::string_view op_source(std::string_view op, std::string_view suffix);
 // ("heddle/ops/add/add.cuh") replaces the built-in one, so that a body can be changed and tried without a build.
 struct SourceTree {
   std::vector<std::pair<std::string, std::string>> files;  // path, text
-  std::string digest;                                      // covers all of them
+  std::vector<std::string> digests;                        // one for each file: its path and text
+  std::vector<std::vector<size_t>> included;               // numbers of the files that each includes itself
   std::string folder;                                      // "": all are built in
   size_t replaced = 0;
+
+  // Covers the files that a text includes, at any depth. Another file may change without a change of it.
+  std::string digest_of_included(std::string_view text) const;
 };
 
 // Takes the files that `folder` has, and the built-in ones for the rest; "": all are built in. Throws Error(kIo)

@@ -209,8 +209,6 @@ void compile_bodies(std::vector<WantedBody>& bodies, const BodyCheckOptions& opt
   std::iota(longest_first.begin(), longest_first.end(), size_t{0});
   std::ranges::stable_sort(longest_first, std::ranges::greater(), [&](size_t i) { return checks[i].rows; });
   for (size_t i : longest_first) {
-    bodies[i].alone.may_be_packaged = false;
-    if (!checks[i].optimised) bodies[i].alone.options = unoptimised_options();
     const bool in_one_text = !checks[i].optimised && !(options.unoptimised && options.keeps_code);
     order[in_one_text].push_back(i);
     if (in_one_text)
@@ -249,7 +247,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
   std::vector<const OpSpec*> wanted;
   for (const std::string& op : options.ops) wanted.push_back(&get_op(op));
   if (options.ops.empty()) wanted = all;
-  require_strict_compiler(archs.front());
+  if (!options.only_names) require_strict_compiler(archs.front());
   std::vector<WantedBody> bodies;
   std::vector<BodyCheck> checks;
   const auto add = [&](const OpSpec& op, const BodyCheck& check, const CallTypes* types) {
@@ -271,7 +269,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
     const bool for_types = !options.unoptimised && is_made_for_types(*op);
     const std::vector<CallTypes> types = for_types ? types_of_calls(*op) : std::vector<CallTypes>{};
     const auto want = [&](const std::string& arch, i32 rows, const OpConfig& config) {
-      BodyCheck check{.op = op->name, .arch = arch, .rows = rows, .config = config};
+      BodyCheck check{.op = op->name, .arch = arch, .rows = rows, .config = config, .made_for = op->name};
       for (const CallTypes& of_call : types) {
         check.types = of_call.text;
         add(*op, check, &of_call);
@@ -290,7 +288,8 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
                           .arch = arch,
                           .config = kernel.plan.constants,
                           .optimised = !options.unoptimised,
-                          .is_kernel = true});
+                          .is_kernel = true,
+                          .made_for = op->name});
         bodies.push_back({.alone = std::move(kernel.request),
                           .opcode = {},
                           .kernel_of = op,
@@ -299,7 +298,12 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
       }
     }
   }
-  compile_bodies(bodies, options, checks);
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    bodies[i].alone.may_be_packaged = false;
+    if (!checks[i].optimised) bodies[i].alone.options = unoptimised_options();
+    checks[i].code_name = code_name(bodies[i].alone);
+  }
+  if (!options.only_names) compile_bodies(bodies, options, checks);
   return checks;
 }
 
