@@ -4,8 +4,6 @@ import pathlib
 import tempfile
 import unittest
 
-import changed_ops
-import changed_sources
 import check_clones
 import check_cycles
 import check_fields
@@ -14,6 +12,7 @@ import check_layers
 import check_prose
 import check_sizes
 import measure
+import passed
 
 PAGES = {
     "README.md": "# x\n[changes](CHANGELOG.md)\n",
@@ -63,50 +62,6 @@ class CheckTest(unittest.TestCase):
         ):
             with self.subTest(check.__name__):
                 self.assertEqual(self.found(check), "")
-
-    def test_what_includes_a_change_is_looked_at_again(self):
-        tree = {**GOOD, "build/generated/bodies.cpp": '#include "list.inc"\n'}
-        tree["build/generated/list.inc"] = '#include "heddle/ops/add/add.cuh"\n'
-        with tempfile.TemporaryDirectory() as root:
-            for path, text in tree.items():
-                file = pathlib.Path(root, path)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
-            found = changed_sources.with_includers(root, {"heddle/ops/add/add.h"}, "build/generated")
-        want = {"heddle/ops/add/add.cpp", "heddle/model/llama.cpp", "build/generated/bodies.cpp"}
-        self.assertEqual({path for path in found if path.endswith(".cpp")}, want)
-
-    def test_ops_whose_code_may_have_changed(self):
-        tree = {
-            **GOOD,
-            "heddle/ops/add/add_backward.cpp": "",
-            "heddle/ops/add/add_backward.cuh": '#include "heddle/tile/sum.h"\n',
-            "heddle/ops/bias/bias.cpp": "op.traits = {.epilogue = true};\n",
-            "heddle/ops/bias/bias.cuh": "",
-            "heddle/tile/sum.h": "",
-            "heddle/tile/ring.h": "",
-            "heddle/backend/cuda/device/ring.cuh": '#include "heddle/tile/ring.h"\n',
-        }
-        with tempfile.TemporaryDirectory() as root:
-            for path, text in tree.items():
-                file = pathlib.Path(root, path)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
-            for path, want in {
-                "heddle/ops/add/add.h": ["add", "add_backward"],  # all of the folder
-                "heddle/tile/sum.h": ["add", "add_backward"],
-                "heddle/tile/ring.h": None,
-                "heddle/backend/cuda/program/source.cpp": None,
-                "heddle/backend/cuda/program/source_test.cpp": [],
-                "heddle/ops/bias/bias.cuh": None,  # a part of other ops' code
-                "heddle/session/answer.h": [],
-                "requirements.txt": None,
-            }.items():
-                with self.subTest(path):
-                    self.assertEqual(changed_ops.affected(root, {path}), want)
-            changed = {"heddle/ops/bias/bias.cuh"}
-            self.assertEqual(changed_ops.part_of_all(root, changed, 2, 1), ["add_backward", "bias"])
-            self.assertEqual(changed_ops.part_of_all(root, None, 3, 0), ["add"])
 
     def test_layers(self):
         faults = {
@@ -291,9 +246,99 @@ struct Size {
         for text, message in seeded.items():
             self.assertIn(message, self.found(check_prose, **{"heddle/ir/a.h": text}), text)
             self.assertEqual(message == "", self.found(check_prose, **{"heddle/ir/a.h": text}) == "", text)
-            self.assertEqual(self.found(check_prose, **{"models/add/add.h": text}), "")
+            self.assertEqual(self.found(check_prose, **{"examples/add/add.h": text}), "")
         found = self.found(check_prose, **{"tools/a.py": '"""Whether it runs."""\nx = ["""Of it."""]\n'})
         self.assertEqual(found, 'tools/a.py:1: a comment begins with "Whether"; write a sentence, verb first')
+
+
+TO_PASS = {
+    **GOOD,
+    "build/generated/bodies.cpp": '#include "list.inc"\n',
+    "build/generated/list.inc": '#include "heddle/ops/add/add.cuh"\n',
+    "heddle/engine/plan.cpp": '#include "heddle/ir/op.h"\nconst char* kLast = "add";\n',
+    "heddle/ops/scan/scan.cuh": "",
+    "heddle/ops/scan/scan.cpp": "",
+    "requirements.txt": "clang-tidy==23.1.4\ntransformers==5.0.0\n",
+    ".clang-tidy": "Checks: x\n",
+    "scripts/tidy": "",
+    "cmake/flags.cmake": "",
+    "scripts/parity_text.py": "Exercises: heddle/session\n",
+    "scripts/parity_model.py": "import comparison\n",
+    "scripts/comparison.py": "x = 1\n",
+}
+
+
+class PassedTest(unittest.TestCase):
+    """A change is seen by what includes it, at any depth, and by nothing else."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        for path, text in TO_PASS.items():
+            self.write(path, text)
+
+    def write(self, path, text):
+        file = pathlib.Path(self.root, path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def digests(self):
+        tree = passed.Tree(self.root, "build/generated")
+        sources = [path for path in TO_PASS if path.endswith(".cpp")]
+        return passed.tidy_digests(tree, sources) | passed.parity(self.root)
+
+    def changed_by(self, path, text):
+        """The names that have another digest where `path` has this text too."""
+        before = self.digests()
+        self.write(path, TO_PASS.get(path, "") + text)
+        after = self.digests()
+        self.write(path, TO_PASS.get(path, ""))
+        return {name.rsplit("/", 1)[-1] for name, digest in after.items() if before.get(name) != digest}
+
+    def test_a_change_is_seen_by_what_includes_it(self):
+        code = "int x;\n"
+        every = {path.rsplit("/", 1)[-1] for path in TO_PASS if path.endswith(".cpp")}
+        both = {"parity_text.py", "parity_model.py"}
+        for path, text, want in (
+            ("heddle/ops/add/add.h", code, {"add.cpp", "llama.cpp", "bodies.cpp", "parity_model.py"}),
+            ("heddle/session/answer.h", code, {"main.cpp", *both}),
+            ("heddle/session/answer.h", "\n// int x;\n\n", set()),
+            ("heddle/session/answer.h", "// NOLINT\n", {"main.cpp", *both}),
+            ("heddle/session/answer.h", 'const char* x = "// y";\n', {"main.cpp", *both}),
+            ("heddle/session/answer_test.cpp", code, set()),
+            ("heddle/ops/scan/scan.cuh", code, set()),  # no model has it
+            ("heddle/ops/add/add.sm80.cuh", code, set()),  # for GPUs
+            ("heddle/tile/map.h", code, {"bodies.cpp", "parity_model.py"}),
+            ("scripts/comparison.py", "y = 2\n", {"parity_model.py"}),
+            (".clang-tidy", "x", every),
+            ("scripts/tidy", "x", every),
+            ("cmake/flags.cmake", "x", every | both),
+            ("requirements.txt", "clang-tidy==24\n", every | both),
+            ("requirements.txt", "numpy==3\n", both),
+        ):
+            with self.subTest(path=path, text=text):
+                self.assertEqual(self.changed_by(path, text), want)
+
+    def test_digests_are_the_same_in_another_folder(self):
+        here = self.digests()
+        self.setUp()
+        self.assertEqual(here, self.digests())
+
+    def test_what_has_passed_is_recorded_and_what_is_no_more_goes(self):
+        now = {"a": "1", "b": "2", "c": "3"}
+        passed.add(self.root, "tidy", now, [("a", "1"), ("c", "3")])
+        self.assertEqual(passed.file_of(self.root, "tidy").read_text(), "a 1\nc 3\n")
+        now = {"a": "1", "b": "2", "c": "4"}
+        passed.add(self.root, "tidy", now, [("b", "2")])
+        self.assertEqual(passed.recorded(self.root, "tidy"), {("a", "1"), ("b", "2")})
+        self.assertEqual(now.items() - passed.recorded(self.root, "tidy"), {("c", "4")})
+
+    def test_some_of_many(self):
+        names = [f"heddle/ir/a{i}.cpp" for i in range(9)]
+        found = passed.first(self.root, "tidy", names, 4)
+        self.assertEqual((len(found), len(set(found) & set(names))), (4, 4))
+        self.assertEqual(passed.first(self.root, "tidy", names, 9), names)
 
 
 class FunctionTest(unittest.TestCase):
