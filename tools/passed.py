@@ -38,7 +38,6 @@ TEST = re.compile(r"_(test|fuzz)\.cpp$")
 # unit of scalar_bodies, too, and those that stay use all that a SIMD block has.
 NOT_TIDIED = re.compile(r"generated/(\w+_sources|own_headers|version|simd_bodies/(?!attention|linear))")
 DEVICE_CHECKS = (
-    "scripts/check_device",
     "scripts/check_kernels.py",
     "heddle/backend/cuda/program/body_check.cpp",  # has the budgets
 )
@@ -117,7 +116,7 @@ def tidy(root):
 
 
 def tidy_digests(tree, paths):
-    common = tree.pins("clang-tidy") + [tree.content(p) for p in ("scripts/tidy", "cmake/flags.cmake")]
+    common = [*tree.pins("clang-tidy"), tree.content("cmake/flags.cmake")]
 
     def rules(path):
         folders = pathlib.PurePath(path).parents
