@@ -44,7 +44,7 @@ const Categories& categories() {
     Categories sets;
     for (const auto names : {letter_names(), category_names()}) {
       for (const NamedRanges& row : names) {
-        std::string name = row.name;
+        std::string name(row.name);
         name[0] = char(std::toupper(uint8_t(name[0])));
         CodeSet& whole = sets[name.substr(0, 1)].codes;
         const CodeSet& part = sets[name].codes = CodeSet({row.ranges.begin(), row.ranges.end()});

@@ -1,25 +1,17 @@
-"""Writes heddle/text/unicode/character_sets.cpp: what the stages of `tokenizers` take characters for.
+"""Writes heddle/text/unicode/stage_sets.txt: what the stages of `tokenizers` take characters for.
 
 It runs each stage on every character, so the tables hold whatever version of Unicode the stage has.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from make_normal_form_exceptions import spans
 from tokenizers import normalizers, pre_tokenizers
 
 ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "heddle/text/unicode/character_sets.cpp"
-HEAD = """\
-// Written by scripts/goldens/make_character_sets.py.
-#include "heddle/text/unicode/character_sets.h"
-
-namespace heddle {
-namespace {
-
-"""
+OUT = ROOT / "heddle/text/unicode/stage_sets.txt"
 
 
 def bert(**on: bool) -> normalizers.Normalizer:
@@ -57,41 +49,28 @@ def script_runs() -> list[tuple[int, int, int]]:
     return sorted(runs)
 
 
-def table(name: str, kind: str, rows: list[tuple[int, ...]]) -> str:
-    cells = ["{" + ", ".join(f"0x{cell:X}" for cell in row) + "}" for row in rows]
-    lines, line = [], "   "
-    for cell in cells:
-        if len(line) + len(cell) + 2 > 110:
-            lines.append(line)
-            line = "   "
-        line += f" {cell},"
-    return f"constexpr {kind} {name}[] = {{\n" + "\n".join([*lines, line]) + "\n};\n\n"
+def line(kind: str, names: list[str], ranges: Iterable[tuple[int, int]]) -> str:
+    """A line of the tables that heddle/text/unicode/sets.cpp reads."""
+    texts = (f"{first:x}" if first == last else f"{first:x}-{last:x}" for first, last in ranges)
+    return f"{kind} {','.join(names)} {' '.join(texts)}\n"
 
 
 def main() -> None:
     clean, strip, nmt = bert(clean_text=True), bert(strip_accents=True), normalizers.Nmt()
     sets = {
-        "kCleaned": having(clean, removed),
-        "kCleanSpaces": having(clean, spaced),
-        "kIdeographs": having(bert(handle_chinese_chars=True), lambda char, made: made == f" {char} "),
-        "kNonspacingMarks": having(strip, removed),
-        "kMarks": having(normalizers.StripAccents(), removed),
-        "kNmtRemoved": having(nmt, removed),
-        "kNmtSpaces": having(nmt, spaced),
+        "cleaned": having(clean, removed),
+        "clean_spaces": having(clean, spaced),
+        "ideographs": having(bert(handle_chinese_chars=True), lambda char, made: made == f" {char} "),
+        "nonspacing_marks": having(strip, removed),
+        "marks": having(normalizers.StripAccents(), removed),
+        "nmt_removed": having(nmt, removed),
+        "nmt_spaces": having(nmt, spaced),
     }
-    text = HEAD
-    for name, codes in sets.items():
-        text += table(name, "CodeRange", spans(codes))
-    text += table("kScripts", "ScriptRange", script_runs())
-    text += "}  // namespace\n\n"
-    functions = {
-        "cleaned": "kCleaned", "clean_spaces": "kCleanSpaces", "ideographs": "kIdeographs",
-        "nonspacing_marks": "kNonspacingMarks", "marks": "kMarks", "nmt_removed": "kNmtRemoved",
-        "nmt_spaces": "kNmtSpaces",
-    }  # fmt: skip
-    for function, name in functions.items():
-        text += f"std::span<const CodeRange> {function}() {{\n  return {name};\n}}\n"
-    text += "std::span<const ScriptRange> scripts() {\n  return kScripts;\n}\n\n}  // namespace heddle\n"
+    text = "".join(line("stage", [name], spans(codes)) for name, codes in sets.items())
+    runs: dict[int, list[tuple[int, int]]] = {}
+    for first, last, script in script_runs():
+        runs.setdefault(script, []).append((first, last))
+    text += "".join(line("run", [str(script)], runs[script]) for script in sorted(runs))
     OUT.write_text(text)
 
 

@@ -1,5 +1,4 @@
-"""Writes scripts.cpp, blocks.cpp, properties.cpp, letters.cpp and categories.cpp of heddle/text/unicode: sets
-of characters with names.
+"""Writes heddle/text/unicode/named_sets.txt: sets of characters with names.
 
 It runs a Split of `tokenizers` on all characters for each property, so the tables hold Oniguruma's version of
 Unicode. Scripts come from the package regex, without the characters that Oniguruma does not know, and so do
@@ -11,13 +10,13 @@ import sys
 from pathlib import Path
 
 import regex
-from make_character_sets import table
+from make_character_sets import line
 from make_normal_form_exceptions import spans
 from regex._regex_core import PROPERTIES
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
-FOLDER = Path(__file__).resolve().parents[2] / "heddle/text/unicode"
+OUT = Path(__file__).resolve().parents[2] / "heddle/text/unicode/named_sets.txt"
 # named_code_set() makes others of these.
 NAMES = [
     "Alphabetic",
@@ -34,16 +33,6 @@ NAMES = [
 NAMES += ["Space", "XDigit", "Cc", "Cf", "Cn", "Co", "White_Space"]
 LETTERS = ["Lu", "Ll", "Lt", "Lm", "Lo"]
 CATEGORIES = "Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp".split()  # noqa: SIM905
-HEAD = """\
-// Written by scripts/goldens/make_unicode_properties.py.
-// The formatter would make twice as many lines of the tables.
-// clang-format off
-#include "heddle/text/unicode/code_set.h"
-
-namespace heddle {
-namespace {
-
-"""
 CODES = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 EVERY = "".join(map(chr, CODES))
 
@@ -80,22 +69,12 @@ def plain(name: str) -> str:
     return re.sub(r"[ _-]", "", name).lower()
 
 
-def write(file: str, function: str, sets: dict[str, list[tuple[int, int]]]) -> None:
-    tables: dict[tuple, str] = {}
-    text = HEAD
-    for ranges in map(tuple, sets.values()):
-        if ranges not in tables:
-            tables[ranges] = f"k{len(tables)}"
-            text += (
-                table(tables[ranges], "CodeRange", list(ranges))
-                .replace("\n};\n\n", "};\n")
-                .replace("{\n", "{")
-            )
-    rows = [f'{{"{plain(name)}", {tables[tuple(sets[name])]}}},' for name in sorted(sets)]
-    lines = [" ".join(rows[i : i + 5]) for i in range(0, len(rows), 5)]
-    text += "constexpr NamedRanges kNames[] = {\n" + "\n".join(lines) + "\n};\n\n}  // namespace\n\n"
-    text += f"std::span<const NamedRanges> {function}() {{\n  return kNames;\n}}\n\n}}  // namespace heddle\n"
-    (FOLDER / file).write_text(text)
+def lines(kind: str, sets: dict[str, list[tuple[int, int]]]) -> str:
+    """A line for each set, with all of its names."""
+    names: dict[tuple[tuple[int, int], ...], list[str]] = {}
+    for name in sorted(sets):
+        names.setdefault(tuple(sets[name]), []).append(plain(name))
+    return "".join(line(kind, alike, ranges) for ranges, alike in names.items())
 
 
 def main() -> None:
@@ -107,12 +86,10 @@ def main() -> None:
         codes = {code for match in found for code in CODES[match.start() : match.end()]} - unknown
         if codes:
             scripts[name] = spans(codes)
-    write("blocks.cpp", "block_names", blocks())
-    write("letters.cpp", "letter_names", {name: characters(rf"\p{{{name}}}") for name in LETTERS})
-    write("categories.cpp", "category_names", {name: characters(rf"\p{{{name}}}") for name in CATEGORIES})
-    scripts |= {name: properties.pop(name) for name in ("Cc", "Cf", "Cn", "Co")}  # these even out the files
-    write("properties.cpp", "property_names", properties)
-    write("scripts.cpp", "script_names", scripts)
+    text = lines("block", blocks())
+    text += lines("letter", {name: characters(rf"\p{{{name}}}") for name in LETTERS})
+    text += lines("category", {name: characters(rf"\p{{{name}}}") for name in CATEGORIES})
+    OUT.write_text(text + lines("property", properties) + lines("script", scripts))
 
 
 if __name__ == "__main__":

@@ -37,10 +37,10 @@ std::optional<CodeSet> named_code_set(std::string_view name);
 std::string plain_name(std::string_view name);
 
 struct NamedRanges {
-  const char* name;  // in lower case, without spaces, - and _
+  std::string_view name;  // in lower case, without spaces, - and _
   std::span<const CodeRange> ranges;
 };
-// Tables that scripts/goldens/make_unicode_properties.py wrote.
+// Sets of named_sets.txt, which scripts/goldens/make_unicode_properties.py wrote.
 std::span<const NamedRanges> script_names();
 std::span<const NamedRanges> property_names();
 std::span<const NamedRanges> block_names();  // without "in"
