@@ -12,6 +12,7 @@
 #include "heddle/text/jinja/interpreter.h"
 #include "heddle/text/jinja/json.h"
 #include "heddle/text/jinja/parser.h"
+#include "heddle/text/tekken.h"
 #include "heddle/text/tokenizer_files.h"
 #include "heddle/text/unicode/utf8.h"
 
@@ -79,6 +80,13 @@ bool ChatTemplate::exists(const std::string& folder) {
   const JsonDocument document(read_file(root / kConfig), root / kConfig);
   const JsonView json = document.root();
   return json.find("chat_template").has_value();
+}
+
+void ChatTemplate::fail_without(const std::string& folder, std::string_view what) {
+  const bool is_mistrals = path_exists(std::filesystem::path(folder) / kTekkenFile);
+  fail(ErrorCode::kIo, "[{}] has no chat template: {}; {} gives it one, in Jinja", folder,
+       is_mistrals ? "with tekken.json, Mistral's own program makes the turns" : "it was not made to talk",
+       what);
 }
 
 ChatTemplate ChatTemplate::load(const std::string& folder, const std::string& file) {

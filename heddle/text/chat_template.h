@@ -41,6 +41,8 @@ class ChatTemplate {
   // `file`: a template to use instead of the folder's.
   static ChatTemplate load(const std::string& folder, const std::string& file = "");
   static bool exists(const std::string& folder);
+  // Throws Error(kIo) for a folder without one. `what` gives it one: "--template FILE".
+  [[noreturn]] static void fail_without(const std::string& folder, std::string_view what);
 
   // Errors name it `name`. `special_tokens` are variables such as bos_token.
   static ChatTemplate parse(std::string_view text, const std::string& name,

@@ -8,6 +8,7 @@
 #include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/text/tekken.h"
 #include "heddle/text/vocabulary_files.h"
 
 namespace heddle {
@@ -112,6 +113,7 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
   for (const auto& [name, value] : defaults.members()) add_default(name, value, "the default of " + class_);
   if (path_exists(std::filesystem::path(folder) / kTokenizer)) return;
   made_ = true;
+  if (read_tekken()) return;
   read_model();
   if (!model_) tokenizer_ = read_vocabulary_files(folder, class_);
 }
@@ -126,7 +128,7 @@ std::string TokenizerFiles::fingerprint(const std::string& folder) {
   };
   for (const char* name : {kConfig, kMap, kAdded}) add(name);
   const bool is_whole = add(kTokenizer);
-  if (!add(kModel) && !is_whole)
+  if (!add(kTekkenFile) && !add(kModel) && !is_whole)
     for (const char* name : {kVocabFile, kMergesFile, kWordsFile}) add(name);
   return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
@@ -139,6 +141,22 @@ const Json& TokenizerFiles::file() {
 void TokenizerFiles::add_default(const std::string& name, const Json& value, const std::string& source) {
   const auto has = [&](const TokenizerSetting& setting) { return setting.name == name; };
   if (std::ranges::none_of(settings_, has)) settings_.push_back({name, value, source});
+}
+
+// False if there is none.
+bool TokenizerFiles::read_tekken() {
+  const std::filesystem::path path = std::filesystem::path(folder_) / kTekkenFile;
+  if (!path_exists(path)) return false;
+  const JsonDocument document(read_file(path), path);
+  const JsonView root = document.root();
+  tokenizer_ = tokenizer_of_tekken(root);
+  class_.clear(), source_ = kTekkenFile;
+  constexpr std::pair<const char*, const char*> kNamed[] = {
+      {"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
+  for (const auto& [name, token] : kNamed)
+    if (tokenizer_.at("model").at("vocab").find(token)) add_default(name, token, kTekkenFile);
+  add_default("add_bos_token", true, kTekkenFile);
+  return true;
 }
 
 void TokenizerFiles::read_model() {

@@ -4,8 +4,8 @@
 // - Tokens are added in the order of the ids that the files give; each gets the next free id.
 // - Some classes of transformers make their own stages around the vocabulary of tokenizer.json; then the settings of
 //   tokenizer_config.json, such as add_prefix_space, count (tokenizer_classes.h).
-// - Without a tokenizer.json, the stages are made of a SentencePiece tokenizer.model, or the vocabulary is in files of
-//   its own (vocabulary_files.h).
+// - Without a tokenizer.json, the stages are made of Mistral's tekken.json (tekken.h), which begins each text with <s>, or of a
+//   SentencePiece tokenizer.model, or the vocabulary is in files of its own (vocabulary_files.h).
 // - add_bos_token and add_eos_token count only there.
 // - Members of an object extra_special_tokens are tokens with names, as the setting image_token is.
 #pragma once
@@ -51,6 +51,8 @@ class TokenizerFiles {
   std::optional<TokensAround> around() const;
   // True if special tokens in a text are cut like other text.
   bool splits_special_tokens() const { return is_on("split_special_tokens", false); }
+  // The file that describes the tokenizer: tokenizer.json, or what stands for it.
+  const std::string& source() const { return source_; }
   // The class of transformers that loads the folder; empty if it takes tokenizer.json as it is.
   const std::string& class_name() const { return class_; }
 
@@ -61,6 +63,7 @@ class TokenizerFiles {
     std::string source;
   };
   const Json& file();  // tokenizer.json, or what stands for it; read when it is first asked for
+  bool read_tekken();
   void read_model();
   void add_default(const std::string& name, const Json& value, const std::string& source);
   void merge(const Json& object, const std::string& source);
@@ -69,7 +72,7 @@ class TokenizerFiles {
   std::vector<NamedToken> named_tokens() const;
   std::map<int64_t, AddedToken> listed_tokens();
 
-  std::string folder_;
+  std::string folder_, source_ = "tokenizer.json";
   std::vector<TokenizerSetting> settings_;
   std::string class_;
   bool made_ = false;                        // there is no tokenizer.json

@@ -142,7 +142,6 @@ TEST(TokenizerFiles, RefuseWhatIsNoSentencePieceModel) {
 // The message names what the folder has, and the way on.
 TEST(TokenizerFiles, SayWhatIsThereInstead) {
   const std::pair<Json, const char*> cases[] = {
-      {Json::object({{"tekken.json", Json::object()}}), "tekken.json is a tokenizer in Mistral's own form"},
       {Json::object({{"qwen.tiktoken", ""}}), "qwen.tiktoken is a vocabulary of tiktoken"},
       {Json::object({{"tiktoken.model", ""}}), "tiktoken.model is a vocabulary of tiktoken"},
       {Json::object({{"spiece.model", ""}}), "spiece.model is not read"},

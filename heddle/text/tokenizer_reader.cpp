@@ -203,8 +203,8 @@ Tokenizer Tokenizer::load(const std::string& path) {
     TokenizerReader::Changes changes = {.more = files.added_tokens(),
                                         .around = files.around(),
                                         .splits_special = files.splits_special_tokens()};
+    const std::string name = path + "/" + files.source();
     const Json json = std::move(files).tokenizer();
-    const std::string name = path + "/tokenizer.json";
     const JsonView root(json, name);
     return TokenizerReader(root).read(std::move(changes));
   });

@@ -96,10 +96,6 @@ bool is_tiktoken(std::string_view text) {
 }
 
 void fail_without_vocabulary(const std::string& folder, std::string_view class_name) {
-  if (has(folder, "tekken.json"))
-    fail(ErrorCode::kUnsupported,
-         "[{}] tekken.json is a tokenizer in Mistral's own form, which heddle does not read; {}", folder,
-         kMakeTokenizerJson);
   for (const std::string& name : names_in(folder)) {
     if (name.ends_with("tiktoken") || name == "tiktoken.model")
       fail(ErrorCode::kUnsupported,

@@ -141,7 +141,7 @@ void LoadedModel::load_tokenizer() {
   try {
     tokenizer_ = Tokenizer::load(folder_);
   } catch (const Error& error) {
-    for (const char* file : {"/tokenizer.json", "/tokenizer.model"})
+    for (const char* file : {"/tokenizer.json", "/tekken.json", "/tokenizer.model"})
       if (path_exists(folder_ + file)) throw;
     no_tokenizer_ = error.what();
   }
@@ -209,10 +209,7 @@ void require_fit(const std::vector<i32>& prompt, const LoadedModel& model, const
 AskedPrompt LoadedModel::rendered(nb::handle messages, const std::string& file, const nb::dict& variables) {
   auto found = templates_.find(file);
   if (found == templates_.end()) {
-    if (file.empty() && !ChatTemplate::exists(folder_))
-      fail(ErrorCode::kIo,
-           "[{}] has no chat template: it was not made to talk; template=FILE gives it one, in Jinja",
-           folder_);
+    if (file.empty() && !ChatTemplate::exists(folder_)) ChatTemplate::fail_without(folder_, "template=FILE");
     found = templates_.emplace(file, ChatTemplate::load(folder_, file)).first;
   }
   const Json extra = json_value(variables.ptr(), "chat");

@@ -120,9 +120,7 @@ void AnswerFlags::draw_seed(const Command& command, AnswerSettings& settings) {
 
 ChatTemplate AnswerFlags::chat_template() const {
   if (form.empty() && !ChatTemplate::exists(engine.model))
-    fail(ErrorCode::kIo,
-         "[{}] has no chat template: it was not made to talk; --template FILE gives it one, in Jinja",
-         engine.model);
+    ChatTemplate::fail_without(engine.model, "--template FILE");
   return ChatTemplate::load(engine.model, form);
 }
 
