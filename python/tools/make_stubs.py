@@ -2,20 +2,21 @@
 """Writes the stubs that editors and type checkers read: of heddle.ops, from the fields of the ops, and of
 heddle.model, from the settings of answers and the options of engines.
 
-    PYTHONPATH=build/release/python .venv/bin/python python/tools/make_stubs.py
-
-A test compares the files with what this writes.
+    python3 python/tools/make_stubs.py build/release/python    # where the package is; a build does this
 """
 
+import sys
 import textwrap
 from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, sys.argv[1])
 
 import heddle.ops
 from heddle import _heddle
 
-PACKAGE = Path(__file__).parents[1] / "heddle"
 WIDTH = 110
-HEAD = """# Written by python/tools/make_stubs.py from the fields of the ops; do not edit.
+HEAD = """# Written by python/tools/make_stubs.py from the fields of the ops.
 from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from heddle.ops.info import OpInfo as OpInfo
@@ -74,7 +75,7 @@ def ops_stubs():
 
 
 # SETTINGS and OPTIONS stand for the keywords.
-MODEL = """# Written by python/tools/make_stubs.py from the settings of answers and engines; do not edit.
+MODEL = """# Written by python/tools/make_stubs.py from the settings of answers and engines.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -181,10 +182,11 @@ def model_stubs():
     return made.replace("OPTIONS", keywords(_heddle.describe_options(), 4))
 
 
-# file: the function that writes it
-FILES = {PACKAGE / "ops" / "__init__.pyi": ops_stubs, PACKAGE / "model.pyi": model_stubs}
+# A file of the package: the function that makes its text.
+FILES = {"ops/__init__.pyi": ops_stubs, "model.pyi": model_stubs}
 
 if __name__ == "__main__":
-    for file, text_of in FILES.items():
+    for name, text_of in FILES.items():
+        file = Path(sys.argv[1], "heddle", name)
+        file.unlink(missing_ok=True)  # what a link leads to stays
         file.write_text(text_of())
-        print(f"wrote {file}")
