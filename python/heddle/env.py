@@ -42,6 +42,15 @@ def _torch():
     return f"{torch.__version__}, {'with' if exchange else 'without'} an exchange table for fast calls"
 
 
+def _gradients():
+    try:
+        from heddle.torch import node
+    except ImportError:
+        return "not without torch"
+    node.find()
+    return node.state()
+
+
 def device():
     """The CPU in a few words, as benchmarks name it."""
     return _heddle.device_name()
@@ -55,6 +64,7 @@ def lines():
     yield "system", platform.platform()
     yield "ops", f"{callable_ops} of {len(heddle.ops.NAMES)} can be called by themselves"
     yield "torch", _torch()
+    yield "gradients", _gradients()
     yield "numpy", _version("numpy")
     command = compiler()
     yield "C++", " ".join(command) if command else "no compiler; ops of one's own need one (set HEDDLE_CXX)"

@@ -20,6 +20,7 @@ class Path:
     body: str = ""
     why_no_kernel: str = ""
     tuned: str = ""  # "tuned: config columns=64,rows=64 of 2"; empty: the op's default configuration
+    gradient: str = ""  # "node": torch has a node in C++ for it; "python"; empty: no input required one
 
     @property
     def reason(self) -> str:

@@ -24,6 +24,9 @@ Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t cou
 // torch.autocast wants to convert first, if `sees_autocast`.
 Object run_op(OpEntry& entry, const Given& given, bool sees_autocast = false);
 
+// The same by whichever way the call must take, as heddle.ops has it.
+Object call_op(OpEntry& entry, const Given& given);
+
 // How the last call of this thread ran.
 struct Path {
   struct Body {
@@ -36,6 +39,7 @@ struct Path {
   MemoryPlace place;
   int copies = 0;  // inputs that did not lie as rows, and were copied first
   int threads = 0;
+  const char* gradient = "";  // "node" or "python" where one was wanted, by what torch has of it
   std::shared_ptr<const tune::TunedConfig> tuned;  // null: the op's default configuration
 };
 Path& last_path();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "heddle/ir/gradient_plan.h"
 #include "python/src/document.h"
 #include "python/src/object.h"
 
@@ -76,12 +77,15 @@ nb::object attribute_object(const Field& field, const std::byte* args) {
 
 nb::dict describe(const OpEntry& entry) {
   nb::dict made;
-  nb::list inputs, outputs, attributes, gradient;
+  nb::list inputs, outputs, attributes, gradient, saved;
   const Notes notes = notes_of(entry.op);
   for (const TensorArgument& input : entry.inputs) inputs.append(describe_tensor(input, notes));
   for (const TensorArgument& output : entry.outputs) outputs.append(describe_tensor(output, notes));
   for (const AttributeArgument& attribute : entry.attributes)
     attributes.append(describe_attribute(attribute, entry.op.defaults.data(), notes));
+  const Saved of_gradient = saved_of(entry.op);
+  for (const auto* fields : {&of_gradient.inputs, &of_gradient.outputs})
+    for (const Field* field : *fields) saved.append(text(field->name));
   for (const GradientCall& call : entry.op.gradient) {
     nb::dict values;
     for (const auto& [argument, value] : call.values) values[text(argument)] = text(value);
@@ -98,6 +102,7 @@ nb::dict describe(const OpEntry& entry) {
   made["outputs"] = outputs;
   made["attributes"] = attributes;
   made["gradient"] = gradient;
+  made["saved"] = saved;
   constexpr const char* kAutocast[] = {"", "lower", "float32"};
   made["autocast"] = text(kAutocast[size_t(entry.autocast)]);
   return made;

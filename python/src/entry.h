@@ -12,6 +12,8 @@
 
 namespace heddle::python {
 
+struct Differentiable;  // gradient.cpp
+
 constexpr size_t kMostArgs = 2048;  // bytes of an op's arguments
 
 struct TensorArgument {
@@ -51,8 +53,9 @@ struct OpEntry {
   std::atomic<bool> use_reference = false;  // in all threads
   bool is_own = false;                      // Python declared it, so that no other library knows it
   PyObject* over_dim = nullptr;             // what calls with `dim` come to; null: the op takes none
-  PyObject* gradient_call = nullptr;   // calls the op where a gradient is wanted; null: not asked for yet
-  std::function<void()> prepare_host;  // makes the body for calls on the host; empty: it is there
+  PyObject* gradient_call = nullptr;  // calls the op where a gradient is wanted; null: not asked for yet
+  Differentiable* differentiable = nullptr;  // null: no gradient was asked for yet
+  std::function<void()> prepare_host;        // makes the body for calls on the host; empty: it is there
 
   // Called before a call, or a program, on memory of `place`; holds the interpreter.
   void prepare(const MemoryPlace& place) const {

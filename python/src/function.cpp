@@ -1,6 +1,7 @@
 // Ops as functions of Python, called without a tuple or a dict.
 #include "python/src/arguments.h"
 #include "python/src/document.h"
+#include "python/src/gradient.h"
 #include "python/src/ranges.h"
 #include "python/src/torch_route.h"
 
@@ -49,15 +50,7 @@ PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     OpEntry& entry = entry_in(self);
     if (asks_for_dim(entry, count, names)) return call_with(entry.over_dim, args, count, names);
     const Given given = sort_arguments(entry, args, count, names);
-    const CallRange range(entry);
-    const Route route = route_of(given);
-    if (route != Route::kDirect) return call_torch(entry, given, route);
-    try {
-      if (Object result = run_op(entry, given, true)) return result.release();
-      return call_torch(entry, given, Route::kAutocast);
-    } catch (const NotMemory&) {
-      return call_torch(entry, given, Route::kDispatch);
-    }
+    return call_op(entry, given).release();
   });
 }
 
@@ -117,6 +110,19 @@ PyObject* function_of(OpEntry& entry, Call* way, PyObject* registered) {
 }
 
 }  // namespace
+
+Object call_op(OpEntry& entry, const Given& given) {
+  const CallRange range(entry);
+  const Route route = route_of(given);
+  try {
+    if (route == Route::kGradient) return owned(call_with_gradient(entry, given));
+    if (route != Route::kDirect) return owned(call_torch(entry, given, route));
+    if (Object result = run_op(entry, given, true)) return result;
+    return owned(call_torch(entry, given, Route::kAutocast));
+  } catch (const NotMemory&) {
+    return owned(call_torch(entry, given, Route::kDispatch));
+  }
+}
 
 PyObject* op_function(OpEntry& entry, bool is_kernel) {
   return function_of(entry, is_kernel ? call_kernel : call, nullptr);

@@ -7,6 +7,7 @@
 #include "python/src/call.h"
 #include "python/src/cases.h"
 #include "python/src/describe.h"
+#include "python/src/gradient.h"
 #include "python/src/graph.h"
 #include "python/src/model.h"
 #include "python/src/own_op.h"
@@ -87,6 +88,7 @@ nb::object path() {
   made["threads"] = last.threads;
   made["body"] = nb::str(last.body ? last.body->name.c_str() : last.entry->op.name.c_str());
   made["why_no_kernel"] = nb::str(last.body ? last.body->why_no_kernel.c_str() : "");
+  made["gradient"] = nb::str(last.gradient);
   made["tuned"] = nb::str(last.tuned ? last.tuned->summary().c_str() : "");
   return made;
 }
@@ -196,6 +198,7 @@ NB_MODULE(_heddle, module) {
     for (const nb::handle folder : folders) all.push_back(given_text(folder));
     set_python_packages(std::move(all));
   });
+  add_gradients(module);
   add_model(module);
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
   add_graph(module);

@@ -292,7 +292,7 @@ class Call {
   void launch() {
     Path& path = last_path();
     path.entry = &entry_, path.reference = is_reference_, path.empty = false;
-    path.place = place_, path.copies = copies_, path.threads = 0, path.body = body_;
+    path.place = place_, path.copies = copies_, path.threads = 0, path.body = body_, path.gradient = "";
     if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
     if (place_.kind != MemoryPlace::Kind::kGpu) require_columns(entry_, args_);
     if (path.reference) return run_reference();

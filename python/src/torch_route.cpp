@@ -138,17 +138,17 @@ bool has_tangent(PyObject* tensor) {
   return owned(PyObject_GetAttrString(dual.get(), "tangent")).get() != Py_None;
 }
 
-bool wants_gradient(PyObject* tensor, bool is_exact = false) {
-  return is_true(is_exact ? torch().requires_grad_of_tensor(tensor)
-                          : owned(PyObject_GetAttr(tensor, torch().requires_grad)));
-}
-
 bool is_of_torch(PyObject* tensor) {
   const Kind* const kind = kind_of(tensor);
   return kind && kind->library == Kind::Library::kTorch;
 }
 
 }  // namespace
+
+bool wants_gradient(PyObject* tensor, bool is_exact) {
+  return is_true(is_exact ? torch().requires_grad_of_tensor(tensor)
+                          : owned(PyObject_GetAttr(tensor, torch().requires_grad)));
+}
 
 Route route_of(const Given& given) {
   bool is_torch = false, is_exact = true;

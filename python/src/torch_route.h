@@ -26,6 +26,7 @@ bool takes_functions(PyObject* object);
 // Throws Error for a subclass that handles calls itself, and may have no memory.
 void require_plain_memory(const Argument& argument, PyObject* tensor);
 void trust_subclasses(bool trust);  // leaves that out, for a test of what it keeps away
+bool wants_gradient(PyObject* tensor, bool is_exact = false);  // `is_exact`: it is of no subclass
 void require_no_gradient(std::string_view op, PyObject* output);
 // Throws Error where an input wants a gradient, for a call that would lose it. `why`: "it has none; do that instead".
 void require_no_gradient(const OpEntry& entry, const Given& given, std::string_view why);

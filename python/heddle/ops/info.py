@@ -49,6 +49,7 @@ class OpInfo:
     outputs: tuple[TensorInfo, ...]
     attributes: tuple[AttributeInfo, ...]
     gradient: tuple[tuple[str, dict], ...]  # calls {argument: value}; empty: it has none
+    saved: tuple[str, ...]  # inputs and outputs that a call with a gradient keeps for it
     about: str  # its formula, and what is special
     example: str  # lines of Python
     autocast: str  # torch.autocast: "lower": inputs get its dtype; "float32": that, on a GPU; "": they stay
@@ -90,5 +91,6 @@ def info(name):
         outputs=tuple(_tensor(each) for each in made.pop("outputs")),
         attributes=tuple(_attribute(each) for each in made.pop("attributes")),
         gradient=tuple(made.pop("gradient")),
+        saved=tuple(made.pop("saved")),
         **made,
     )

@@ -1,11 +1,12 @@
-"""Gradients: an autograd.Function for each op. heddle.ops calls it where nothing watches; otherwise the
-kernel of torch's Autograd key does, in the middle of torch's dispatcher.
+"""Gradients: an autograd.Function for each op. heddle.ops calls it where nothing watches and there is no node
+of heddle's in C++ (node.py); otherwise the kernel of torch's Autograd key does, in the middle of torch's
+dispatcher.
 
-An op names calls of ordinary ops over named values (heddle/ir/gradient.h): `x` an argument, `dx` its
-gradient, `x^T` it transposed, any other name a value that one call writes and later ones read.
+_heddle computes the gradients (python/src/backward.h). Here is what torch must see of them.
 """
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,8 +14,8 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 import heddle.ops
+from heddle import _heddle
 from heddle.errors import InvalidArgument, Unsupported
-from heddle.ops.info import info as info_of
 from heddle.torch.autocast import caster
 
 is_any_autocast_enabled = torch._C._is_any_autocast_enabled
@@ -25,101 +26,15 @@ AFTER_AUTOGRAD = torch._C._after_autograd_keyset
 
 
 @dataclass(frozen=True)
-class Step:
-    """A call: `reads` and `writes` name values, in the order of the op's inputs and results."""
+class Rule:
+    """A backward. `saved`: places of what it reads, of inputs and of results after those. `lacks`: those of
+    inputs that have no gradient. `run`: a function of which inputs need one, what is saved, the results'
+    gradients, attributes and the (shape, dtype) of the gradients; it returns them by input. No such forms:
+    something looks on that follows no `out`."""
 
-    op: str
-    reads: tuple
-    ranks: tuple  # dimensions of what is read
-    writes: tuple
-    attributes: tuple
-    turns: bool  # something it reads is transposed
-    needs: tuple  # what it cannot do without, and a call may leave out
-    sums: bool  # it makes one vector, in f32 where nothing else is asked for
-
-
-def _steps(info):
-    """The calls of a gradient; None for an input that a call leaves out."""
-    known = {each.field for each in (*info.inputs, *info.outputs)}
-    known |= {f"d{output.field}" for output in info.results}
-    may_lack = {each.field for each in info.inputs if each.optional}
-    steps = []
-    for op, names in info.gradient:
-        called = info_of(op)
-        reads = tuple(
-            value if value.removesuffix("^T") in known else None
-            for value in (names.get(each.field, each.field) for each in called.inputs)
-        )
-        writes = tuple(names.get(each.field, each.field) for each in called.results)
-        known.update(writes)
-        shared = {each.name for each in called.attributes} & {each.name for each in info.attributes}
-        turns = any(read and read.endswith("^T") for read in reads)
-        ranks = tuple(each.dims_text.count(",") + 1 for each in called.inputs)
-        needs = tuple(
-            read.removesuffix("^T")
-            for read, each in zip(reads, called.inputs, strict=True)
-            if read and not each.optional and read.removesuffix("^T") in may_lack
-        )
-        if needs:
-            may_lack.update(writes)
-        sums = len(writes) == 1 and called.results[0].lead < 0 and len(called.results[0].dims) == 1
-        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns, needs, sums))
-    return tuple(steps)
-
-
-def _wanted(steps, wanted):
-    """The steps that wanted values need, in order."""
-    needed = set(wanted)
-    chosen = []
-    for step in reversed(steps):
-        if needed.intersection(step.writes):
-            chosen.append(step)
-            needed.update(read.removesuffix("^T") for read in step.reads if read)
-    return tuple(reversed(chosen))
-
-
-def _flat(value, rank):
-    return None if value is None else value.reshape(-1, *value.shape[-rank + 1 :])
-
-
-def _reads_turned(step, values):
-    """What a step reads where some of it is transposed: leading dimensions become one."""
-    made = []
-    for read, value, rank in zip(step.reads, values, step.ranks, strict=True):
-        value = None if value is None else _flat(value, rank)
-        made.append(value.mT if value is not None and read.endswith("^T") else value)
-    return made
-
-
-def _calls(steps, names):
-    """The steps over a list of values, of which the first are named and the last is None; each name's place.
-
-    A step is (function, itself if it reads what is transposed, places that it reads, attributes, places that
-    it writes, places without which it makes nothing).
-    """
-    places = {name: place for place, name in enumerate(names)}
-    for step in steps:
-        for name in step.writes:
-            places.setdefault(name, len(places))
-    none = len(places)
-    calls = tuple(
-        (
-            function_of(step.op),
-            step if step.turns else None,
-            tuple(none if read is None else places[read.removesuffix("^T")] for read in step.reads),
-            step.attributes,
-            tuple(places[name] for name in step.writes),
-            tuple(places[name] for name in step.needs),
-        )
-        for step in steps
-    )
-    return calls, places
-
-
-def _saved(info, read):
-    """(name, its place among the inputs or, after those, the results) of what a backward reads."""
-    arguments = [each.field for each in (*info.inputs, *info.results)]
-    return tuple((name, place) for place, name in enumerate(arguments) if name in read)
+    saved: tuple
+    lacks: tuple
+    run: Callable
 
 
 def is_watched(tensor):
@@ -131,81 +46,36 @@ def function_of(name):
     return getattr(heddle.ops, name)
 
 
-def _sum(function, given, shape, dtype):
-    """The vector of a step that sums, as it is wanted."""
-    if len(shape) != 1:
-        return function(*given, out=given[0].new_empty(shape, dtype=dtype))
-    if dtype == torch.float32:  # as it comes
-        return function(*given)
-    # Through new_empty it takes longer.
-    return function(*given, out=torch.empty_strided(shape, (1,), dtype=dtype, device=given[0].device))
-
-
 def _rule(info):
-    """The gradient of an op of heddle: the names of what it reads, and a function that makes, for names of
-    values and of wanted gradients, the function of these values, attributes and the gradients' forms (shape,
-    dtype) that returns the gradients. No forms: something looks on that follows no `out`."""
-    steps = _steps(info)
-
-    def make(names, wanted):
-        chosen = _wanted(steps, wanted)
-        calls, places = _calls(chosen, names)
-        more = [None] * (len(places) + 1 - len(names))
-        results = [places[gradient] for gradient in wanted]
-        sums = {places[step.writes[0]] for step in chosen if step.sums}
-        form_at = {place: number for number, place in enumerate(results) if place in sums}
-
-        def run(values, attributes, forms):
-            values = values + more
-            for function, turned, reads, shared, writes, needs in calls:
-                if needs and any(values[place] is None for place in needs):
-                    continue
-                given = [values[place] for place in reads]
-                if turned:
-                    given = _reads_turned(turned, given)
-                if forms is not None and (number := form_at.get(writes[0])) is not None:
-                    made = _sum(function, given, *forms[number])
-                elif shared:
-                    made = function(*given, **{name: attributes[name] for name in shared})
-                else:
-                    made = function(*given)
-                if len(writes) == 1:
-                    values[writes[0]] = made
-                else:
-                    for place, value in zip(writes, made, strict=True):
-                        values[place] = value
-            return [values[place] for place in results]
-
-        return run
-
-    return {value.removesuffix("^T") for step in steps for value in step.reads if value}, make
+    """The rule of an op of heddle."""
+    return Rule(run=functools.partial(_heddle.run_gradient, info.name), **_heddle.gradient_rule(info.name))
 
 
 def own_rule(info, made):
-    """The same for an op of one's own, whose class has a `backward`."""
+    """The rule of an op of one's own, whose class has a `backward`."""
     parameters = made.cls.declaration.backward
-    gradients = tuple(f"d{each}" for each in made.cls.declaration.names(False))
-    name = info.name
+    arguments = [each.field for each in (*info.inputs, *info.results)]
+    saved = tuple(place for place, name in enumerate(arguments) if name in parameters)
+    names = (*(arguments[place] for place in saved), *(f"d{each.field}" for each in info.results))
+    gradients = tuple(f"d{each.field}" for each in info.inputs)
+    defaults = {each.name: each.default for each in info.attributes}
 
-    def make(names, wanted):
-        def run(values, attributes, forms):
-            known = {**dict(zip(names, values, strict=True)), **attributes}
-            found = made.cls.backward(*[known[each] for each in parameters])
-            if not isinstance(found, dict):
-                found = dict(
-                    zip(gradients, found if isinstance(found, (tuple, list)) else (found,), strict=False)
+    def run(needs, values, grads, attributes, forms):
+        known = {**dict(zip(names, (*values, *grads), strict=True)), **defaults, **attributes}
+        found = made.cls.backward(*[known[each] for each in parameters])
+        if not isinstance(found, dict):
+            found = dict(
+                zip(gradients, found if isinstance(found, (tuple, list)) else (found,), strict=False)
+            )
+        for each, needed in zip(gradients, needs, strict=True):
+            if needed and found.get(each) is None:
+                raise InvalidArgument(
+                    f"[{info.name}] its backward returns no {each}, and {each[1:]} requires a gradient; it "
+                    f'must return a dict {{"{each}": tensor}}, or gradients in the order of reads'
                 )
-            for each in wanted:
-                if found.get(each) is None:
-                    raise InvalidArgument(
-                        f"[{name}] its backward returns no {each}, and {each[1:]} requires a gradient; it "
-                        f'must return a dict {{"{each}": tensor}}, or gradients in the order of reads'
-                    )
-            return [found[each] for each in wanted]
+        return [found.get(each) for each in gradients]
 
-        return run
-
-    return set(parameters), make
+    return Rule(saved, (), run)
 
 
 def _in_its_order(value, shape):
@@ -229,46 +99,32 @@ def _shaped(op, name, value, shape, dtype, is_own):
     return value.to(dtype).reshape(shape)
 
 
-def _maker(info, make, saved, unsaved, is_own):
-    """The function that makes the gradients of a call from its context, those of its results, which inputs
-    need one, and attributes. `saved`, `unsaved`: whose values, and whose forms alone, the context has."""
-    inputs = tuple(each.field for each in info.inputs)
-    saved_at = {name: i for i, (name, _) in enumerate(saved)}
-    values_of = (*saved_at, *(f"d{each.field}" for each in info.results))
-    plans = {}  # by which inputs need a gradient
+def _unsaved(info, rule):
+    """Inputs of which the context has the form alone."""
+    return tuple(place for place in range(len(info.inputs)) if place not in rule.saved)
 
-    def plan_of(needs):
-        """The function that makes the gradients of the inputs that need them; and of each its place, its name
-        and where its form is: among what is saved, or after that."""
-        wanted = [place for place in range(len(inputs)) if needs[place]]
-        targets = [
-            (place, inputs[place], saved_at.get(inputs[place], len(saved) + sum(i < place for i in unsaved)))
-            for place in wanted
+
+def _gradients_of(info, rule, is_own):
+    """The function that makes the gradients of a call from what was saved, the forms of inputs that were
+    not, those of its results, which inputs need one, and attributes."""
+    saved_at = {place: number for number, place in enumerate(rule.saved)}
+    unsaved_at = {place: number for number, place in enumerate(_unsaved(info, rule))}
+    names = tuple(each.field for each in info.inputs)
+
+    def form_of(place, saved, unsaved):
+        number = saved_at.get(place)
+        return unsaved[unsaved_at[place]] if number is None else (saved[number].shape, saved[number].dtype)
+
+    def gradients_of(saved, unsaved, grads, needs, attributes):
+        forms = [form_of(place, saved, unsaved) if needed else None for place, needed in enumerate(needs)]
+        if 0 in [grad.numel() for grad in grads]:
+            return [form and grads[0].new_zeros(form[0], dtype=form[1]) for form in forms]
+        watched = is_grad_enabled() or is_watched(grads[0])
+        made = rule.run(needs, saved, grads, attributes, None if watched else forms)
+        return [
+            form and _shaped(info.name, name, value, *form, is_own)
+            for name, value, form in zip(names, made, forms, strict=True)
         ]
-        return make(values_of, tuple(f"d{inputs[place]}" for place in wanted)), targets
-
-    def gradients_of(ctx, grads, needs, attributes):
-        plan = plans.get(needs)
-        if plan is None:
-            plan = plans[needs] = plan_of(needs)
-        run, targets = plan
-        values = [*ctx.saved_tensors]
-        known = values if not unsaved else [*values, *ctx.unsaved]
-        forms = [known[at] for _, _, at in targets]
-        forms = [form if isinstance(form, tuple) else (form.shape, form.dtype) for form in forms]
-        no_elements = 0 in [grad.numel() for grad in grads]
-        if no_elements:
-            made = [None] * len(targets)
-        else:
-            watched = is_grad_enabled() or is_watched(grads[0])
-            made = run([*values, *grads], attributes, None if watched else forms)
-        gradients = [None] * len(inputs)
-        for (place, name, _), (shape, dtype), value in zip(targets, forms, made, strict=True):
-            if no_elements:
-                gradients[place] = grads[0].new_zeros(shape, dtype=dtype)
-            else:
-                gradients[place] = _shaped(info.name, name, value, shape, dtype, is_own)
-        return gradients
 
     return gradients_of
 
@@ -295,18 +151,13 @@ def _below(keyset, registered, /, *inputs, **attributes):
 
 def make_function(info, rule, is_own):
     """A function of what calls the op, attributes and inputs: a call with a gradient."""
-    read, make = rule
-    saved = _saved(info, read)
-    places = tuple(place for _, place in saved)
-    # Gradients have the shapes and dtypes of their inputs. Those of inputs that are not saved are kept.
-    unsaved = tuple(place for place in range(len(info.inputs)) if place not in places)
-    defaults = {each.name: each.default for each in info.attributes}
-    gradients_of = _maker(info, make, saved, unsaved, is_own)
+    unsaved = _unsaved(info, rule)
+    gradients_of = _gradients_of(info, rule, is_own)
 
     def forward(ctx, op, attributes, *values):
         output = op(*values, **attributes)
         values = (*values, *output) if isinstance(output, tuple) else (*values, output)
-        ctx.save_for_backward(*[values[place] for place in places])
+        ctx.save_for_backward(*[values[place] for place in rule.saved])
         ctx.attributes = attributes
         ctx.unsaved = unsaved and [
             None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved
@@ -314,8 +165,8 @@ def make_function(info, rule, is_own):
         return output
 
     def backward(ctx, *grads):
-        attributes = {**defaults, **ctx.attributes} if defaults else ctx.attributes
-        return (None, None, *gradients_of(ctx, grads, ctx.needs_input_grad[2:], attributes))
+        needs = ctx.needs_input_grad[2:]
+        return (None, None, *gradients_of(ctx.saved_tensors, ctx.unsaved, grads, needs, ctx.attributes))
 
     return apply_of_function(info.name, forward, backward)
 
@@ -371,17 +222,12 @@ def make_calls(info, op, registered, made=None):
     has_rule = bool(info.gradient if made is None else made.cls.backward)
     # Whole numbers have no gradient, and need none.
     needs_none = all(set(result.dtypes) <= {"int32", "int64"} for result in info.results)
-    written = {value for step in _steps(info) for value in step.writes}
-    missing = tuple(
-        (i, each.name)
-        for i, each in enumerate(info.inputs)
-        if f"d{each.field}" not in written and not (made and has_rule)
-    )
+    rule = own_rule(info, made) if made and has_rule else _rule(info)
+    missing = tuple((i, info.inputs[i].name) for i in rule.lacks)
     error = InvalidArgument if has_rule else Unsupported
     remedy = "give the class a backward, detach it" if made else "detach it"
-    apply = refusing = refusing_of(name)
-    if has_rule:
-        apply = make_function(info, own_rule(info, made) if made else _rule(info), made is not None)
+    refusing = refusing_of(name)
+    apply = make_function(info, rule, made is not None) if has_rule else refusing
 
     def missing_of(inputs):
         """The name of the first input that requires a gradient, where the op has none for it."""
