@@ -1,5 +1,4 @@
 // The kernel of docs/kernels.md, which explains it, for the op of sums_of_rows.py.
-#include "heddle/backend/cuda/arch/sm80.cuh"
 #include "heddle/backend/cuda/device/kernel_sm80.cuh"
 #include "heddle/tile/budget.h"
 #include "heddle/tile/copy_plan.h"

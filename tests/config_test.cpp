@@ -231,11 +231,10 @@ TEST(OpConfigs, AreRefusedByCalls) {
 
 // The name of the code for a GPU, which is its key in caches and artefacts.
 std::string key_of(const Linear& args, const OpConfig& config) {
-  return cuda::code_name(
-      {"linear",
-       cuda::standalone_source(get_op("linear"), bytes(args), "sm_90a", Knowledge::kTypes, config),
-       "sm_90a",
-       {}});
+  return cuda::code_name({"linear",
+                          cuda::standalone_source(get_op("linear"), bytes(args), Knowledge::kTypes, config),
+                          "sm_90a",
+                          {}});
 }
 
 TEST(OpConfigs, ArePartOfTheKeyOfDeviceCode) {
@@ -252,10 +251,10 @@ TEST(OpConfigs, ArePartOfTheKeyOfDeviceCode) {
 TEST(OpConfigs, OfOpcodesAreInTheSourceOfTheirOpOnly) {
   const cuda::KernelTraits traits{.rows = kPromptStepRows};
   Opcode opcode{.ops = {"rms_norm", "linear", "add"}, .main = 1};
-  const std::string plain = cuda::call_source(opcode, traits, "sm_90a");
+  const std::string plain = cuda::call_source(opcode, traits);
   EXPECT_EQ(plain.find("Config"), std::string::npos) << "the default's source has no trace of configurations";
   opcode.config = {{"columns", 64}, {"stages", 3}};
-  const std::string chosen = cuda::call_source(opcode, traits, "sm_90a");
+  const std::string chosen = cuda::call_source(opcode, traits);
   EXPECT_NE(chosen.find("kStages = 3;"), std::string::npos) << chosen;
   EXPECT_NE(chosen.find("Link<linear::DeviceBodyWith<ConfigLink0_1>, Linear>"), std::string::npos) << chosen;
   EXPECT_NE(chosen.find("Link<rms_norm::DeviceBody, RmsNorm>"), std::string::npos) << chosen;

@@ -36,8 +36,8 @@ TEST_P(DeviceSource, OpsByThemselvesCompile) {
     std::vector<std::byte> args = op->cases().front().args;
     op->infer(args.data());
     allocate(*op, args.data(), memory);
-    requests.push_back({op->name, cuda::standalone_source(*op, args.data(), GetParam(), Knowledge::kTypes),
-                        GetParam(), options});
+    requests.push_back(
+        {op->name, cuda::standalone_source(*op, args.data(), Knowledge::kTypes), GetParam(), options});
   }
   EXPECT_FALSE(requests.empty());
   const std::vector<cuda::Compiled> all = cuda::compile(requests);
@@ -68,7 +68,7 @@ TEST_P(DeviceSource, Compiles) {
       const Knowledge knowledge = program == &one ? Knowledge::kSizes : Knowledge::kForms;
       requests.push_back(
           {fmt::format("{} {}", program == &one ? "decode" : "prefill", fmt::join(opcode.ops, "+")),
-           cuda::call_source(opcode, cuda::KernelTraits::of(*program, GetParam()), GetParam(),
+           cuda::call_source(opcode, cuda::KernelTraits::of(*program, GetParam()),
                              cuda::known_args(*program, i, knowledge)),
            GetParam(), options});
     }
@@ -87,9 +87,8 @@ TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
   for (const auto& [op, warps] : {std::pair{"rms_norm", 4}, {"rms_norm", 12}, {"linear", 4}}) {
     cuda::KernelTraits traits{.warps = warps};
     traits.types[size_t(DType::kBf16)] = true;
-    requests.push_back({fmt::format("{} of {} warps", op, warps),
-                        cuda::call_source({.ops = {op}}, traits, GetParam()), GetParam(),
-                        cuda::unoptimised_options()});
+    requests.push_back({fmt::format("{} of {} warps", op, warps), cuda::call_source({.ops = {op}}, traits),
+                        GetParam(), cuda::unoptimised_options()});
     EXPECT_NE(requests.back().source.find(fmt::format("launch_bounds__({}, 1)", 32 * (warps + 1))),
               std::string::npos);
   }

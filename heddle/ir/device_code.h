@@ -60,6 +60,7 @@ struct BodyCheckOptions {
   // The compiler optimises nothing and knows nothing of arguments: each body has all of its paths. It compiles many bodies in
   // one text, in less time. What the code takes says nothing then, so that no budget is held against it.
   bool unoptimised = false;
+  bool kernels_alone = false;  // whole kernels, no tile bodies
   bool keeps_code = false;
   bool only_names = false;  // nothing is compiled: the checks have the names of their code
 };

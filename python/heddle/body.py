@@ -14,7 +14,7 @@ from pathlib import Path
 
 from heddle import _heddle, balance
 from heddle.errors import CompileError, CompilerMissing, first_error
-from heddle.kernel import guarded, hoisted
+from heddle.kernel import guarded, hoisted, include_fault
 
 CANDIDATES = ("c++", "g++", "clang++")
 # Nothing here may change a value, so that a body gives the same bits wherever it is compiled.
@@ -235,13 +235,15 @@ def _why_not(declaration):
 
 
 def require_balanced(declaration):
-    """Raises CompileError for what the author's text opens and does not close."""
+    """Raises CompileError for what the author's text opens and does not close, and for what a whole kernel
+    cannot include."""
     texts = [("body", declaration.body, declaration.line, declaration.file)]
     for _, text, place in declaration.kernels:
         line, _, file = place.partition(" ")
         texts.append(("kernel", text, int(line), file.strip('"')))
     for what, text, first, file in texts:
-        if found := balance.fault(text, first):
+        found = balance.fault(text, first) or (include_fault(text, first) if what == "kernel" else None)
+        if found:
             line, wrong = found
             raise CompileError(f"[{declaration.name}] {file}:{line}: {wrong}, in its {what}", wrong, line)
 
@@ -263,8 +265,10 @@ def device_text(name, declaration, layout):
         body = _scoped(scope, args, declaration, _body(declaration))
     if not declaration.kernels:
         return args, scope, header + _why_not(declaration), body
-    includes = "".join(hoisted(text)[0] for _, text, _ in declaration.kernels)
-    header += guarded([(file, includes, "") for file, *_ in declaration.kernels], _why_not(declaration))
+    includes = [
+        (file, f'{hoisted(text, place)[0]}#line 1 "heddle"\n') for file, text, place in declaration.kernels
+    ]
+    header += guarded(includes, _why_not(declaration))
     return args, scope, header, guarded(_kernel_texts(scope, args, declaration), body)
 
 
@@ -277,7 +281,7 @@ def _scoped(scope, args, declaration, text):
 def _kernel_texts(scope, args, declaration):
     """(file, text) of each whole kernel, in the op's namespace. One of a folder has the namespace itself."""
     for file, text, place in declaration.kernels:
-        text = f'#line {place}\n{hoisted(text)[1]}\n#line 1 "heddle"\n'
+        text = f'#line {place}\n{hoisted(text, place)[1]}\n#line 1 "heddle"\n'
         if not declaration.header:
             values = {k: v for k, v in tile_values(declaration, True).items() if k != "kernel"}
             if not re.search(r"\bstruct\s+KernelConfig\b", text):

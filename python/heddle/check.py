@@ -10,6 +10,7 @@ declares.
 python -m heddle.check softmax rms_norm
 python -m heddle.check my_file.py:MyOp
 python -m heddle.check all --device cpu --runs 10
+python -m heddle.check my_file.py:MyOp --arch sm_80,sm_90a    compiles for these; no GPU is needed
 """
 
 import collections
@@ -19,8 +20,18 @@ import torch
 
 import heddle
 import heddle.ops
+from heddle import _heddle
 from heddle.cases import by_reference, call, distance, rounding, small_cases, tensors_of
-from heddle.command_line import Parser, Said, add_device, add_json, default_device, run_command, tell
+from heddle.command_line import (
+    Parser,
+    Said,
+    add_device,
+    add_json,
+    default_device,
+    did_you_mean,
+    run_command,
+    tell,
+)
 from heddle.named import ops_named
 from heddle.op import own_of
 
@@ -150,6 +161,37 @@ def lines_of(found):
         yield f"FAIL {fault}"
 
 
+def archs_of(text):
+    """The architectures that a flag names."""
+    archs, known = text.split(","), _heddle.archs()
+    for arch in archs:
+        if arch not in known:
+            raise heddle.InvalidArgument(
+                f"[check] --arch has {arch}; must be of {', '.join(known)}{did_you_mean(arch, known)}"
+            )
+    return archs
+
+
+def compile_op(name, archs):
+    """What the compiler makes of an op's tile body and whole kernels, as its cases and configurations have
+    them: records of --json."""
+    cls = own_of(name)
+    for arch in archs:
+        try:
+            yield from _heddle.compile_op(name, [arch], cls is not None and not cls.declaration.body)
+        except heddle.Unsupported as error:
+            yield {"body": name, "arch": arch, "config": "default", "failure": str(error)}
+
+
+def line_of(made):
+    """The line of a record of `compile_op`."""
+    config = "" if made["config"] == "default" else f" with {made['config']}"
+    body = f"{made['body']}{config} for {made['arch']}: "
+    if made["failure"]:
+        return Said(f"FAIL {body}{made['failure'].strip()}", made)
+    return Said(f"{body}{made['registers']} registers, {made['spilled_bytes']} bytes spilled", made)
+
+
 def main(words=None):
     parser = Parser("check", __doc__)
     parser.add_argument(
@@ -161,6 +203,7 @@ def main(words=None):
     add_device(parser)
     add_json(parser)
     parser.add_argument("--runs", type=int, default=1000, help="of the largest case of each set of dtypes")
+    parser.add_argument("--arch", help="sm_80,sm_90a: compile for these instead, without a GPU")
     arguments = parser.parse_args(words)
     device = arguments.device or default_device()
     held = []
@@ -172,7 +215,15 @@ def main(words=None):
             yield from lines_of(found)
         yield f"{sum(held)} of {len(held)} ops hold on {device}"
 
-    tell(lines(), arguments.json)
+    def compiled():
+        archs = archs_of(arguments.arch)
+        for name in ops_named("check", arguments.ops):
+            made = list(compile_op(name, archs))
+            held.append(not any(each["failure"] for each in made))
+            yield from map(line_of, made)
+        yield f"{sum(held)} of {len(held)} ops compile for {', '.join(archs)}"
+
+    tell(compiled() if arguments.arch else lines(), arguments.json)
     return 0 if all(held) else 1
 
 

@@ -177,13 +177,38 @@ def _map(declaration, given, call):
     }
 
 
+# A whole kernel may include these. Other files of device/ want the constants of a tile body's frame, and
+# NVRTC has no headers but heddle's.
+MAY_INCLUDE = re.compile(
+    r'"heddle/(backend/cuda/(device/kernel_sm(80|90)\.cuh|arch/\w+\.(cuh|h))|tile/\w+\.h|base/types\.h|ir/tensor\.h)"'
+)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include[ \t]*.*|pragma[ \t]+once.*)$", re.MULTILINE)
 
 
-def hoisted(text):
-    """The includes of a text, which stand ahead of its namespace, and as many lines without them."""
-    found = [each.strip() for each in INCLUDE.findall(text) if "include" in each]
-    return "".join(f"{each}\n" for each in found), INCLUDE.sub("", text)
+def hoisted(text, place):
+    """The includes of a text, which stand ahead of its namespace, and as many lines without them. `place`:
+    the number of its first line, and its file."""
+    first, _, file = place.partition(" ")
+    includes = ""
+    for found in INCLUDE.finditer(text):
+        if "pragma" not in found[0]:
+            line = int(first) + text.count("\n", 0, found.start())
+            includes += f"#line {line} {file}\n{found[0].strip()}\n"
+    return includes, INCLUDE.sub("", text)
+
+
+def include_fault(text, first):
+    """(line, what is wrong) of the first include that a whole kernel cannot have; None: all can be there.
+    `first`: the number of the text's first line."""
+    for found in INCLUDE.finditer(text):
+        _, _, what = found[0].partition("include")
+        if "pragma" not in found[0] and not MAY_INCLUDE.fullmatch(what.split("//")[0].strip()):
+            line = first + text.count("\n", 0, found.start())
+            return line, (
+                f"it includes {what.strip()}; must be heddle/backend/cuda/device/kernel_sm80.cuh or"
+                " kernel_sm90.cuh, or a header of heddle/backend/cuda/arch or heddle/tile (docs/kernels.md)"
+            )
+    return None
 
 
 def guarded(kernels, otherwise):

@@ -204,6 +204,7 @@ class _Made:
                 "plan": _plan(self, declaration) if declaration.kernels else None,
                 "needs_kernel": not declaration.body,
                 "reference": _reference(self),
+                "cases": lambda: _cases(self.cls),
                 "compile": lambda: self.cls.compile(),  # the last one: its file has the body
             }
         )
@@ -271,9 +272,20 @@ def _plan(of, declaration):
 
     def run(tensors, attributes, target, config):
         call = call_of(names, tensors, attributes, config or of_kernel)
-        return planned(declaration, of.cls.plan(call, gpu_of(target)), call)
+        made = planned(declaration, of.cls.plan(call, gpu_of(target)), call)
+        file = made["file"] if isinstance(made, dict) else ""
+        if int(file.removeprefix("sm") or 0) > target["arch"]:
+            return f"its kernel is for {file.replace('sm', 'sm_')} and later; the GPU is sm_{target['arch']}"
+        return made
 
     return run
+
+
+def _cases(cls):
+    """What describes the cases of a class (heddle.op_check), which imports this module."""
+    from heddle.op_check import described_cases
+
+    return list(described_cases(cls)) if cls else []
 
 
 def _reference(of):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -347,6 +348,41 @@ Case smallest_case(const std::string& op, const std::vector<Field>& fields,
   return made;
 }
 
+// A case of the class, as heddle/op_check.py describes it. Its tensors are dense, those that are turned in columns.
+Case described_case(const std::string& op, const std::vector<Field>& fields,
+                    const std::vector<std::byte>& defaults, const nb::dict& given) {
+  Case made{.name = text(given["name"]), .args = defaults, .bound = 0, .prepare = nullptr};
+  for (const auto& [key, value] : nb::cast<nb::dict>(given["attributes"]))
+    set_attribute(op, *find_field(fields, text(key)), made.args.data(),
+                  attribute_value({op, text(key)}, value.ptr()));
+  for (const auto& [key, value] : nb::cast<nb::dict>(given["tensors"])) {
+    const Field& field = *find_field(fields, text(key));
+    const auto tensor = nb::cast<nb::tuple>(value);  // dtype as NumPy names it, sizes, whether it is turned
+    const auto* const type = std::ranges::find(kDTypes, text(tensor[0]), &DTypeInfo::numpy);
+    std::vector<i32> sizes;
+    for (const nb::handle size : nb::object(tensor[1])) sizes.push_back(nb::cast<i32>(size));
+    field.tensor(made.args.data()) = dense(type->type, sizes);
+    if (!field.is_matrix()) continue;
+    const bool turned = nb::cast<bool>(tensor[2]);
+    std::memcpy(made.args.data() + field.transposed_at, &turned, sizeof turned);
+  }
+  return made;
+}
+
+// The smallest cases, and those of the class, which a whole kernel may need: `of_class` returns these.
+std::vector<Case> cases_of(const std::string& op, const std::vector<Field>& fields,
+                           const std::vector<std::byte>& defaults, PyObject* of_class) {
+  std::vector<Case> cases;
+  const auto optional = std::ranges::count_if(fields, &Field::optional);
+  for (u32 absent = 0; absent < 1u << optional; ++absent)
+    cases.push_back(smallest_case(op, fields, defaults, absent));
+  const Locked python;
+  const Object described = owned(PyObject_CallNoArgs(of_class));
+  for (const nb::handle each : nb::cast<nb::list>(nb::handle(described.get())))
+    cases.push_back(described_case(op, fields, defaults, nb::cast<nb::dict>(each)));
+  return cases;
+}
+
 std::vector<TiledDim> read_tile(const OpSpec& op, const nb::list& tile) {
   std::vector<TiledDim> made;
   for (const nb::handle each : tile) {
@@ -406,12 +442,9 @@ nb::dict add_own_op(const nb::dict& declared) {
     const std::lock_guard lock(own->text_mutex);
     return own->device_text;
   };
-  op.cases = [name = op.name, fields = op.fields, defaults = op.defaults] {
-    const auto optional = std::ranges::count_if(fields, &Field::optional);
-    std::vector<Case> cases;
-    for (u32 absent = 0; absent < 1u << optional; ++absent)
-      cases.push_back(smallest_case(name, fields, defaults, absent));
-    return cases;
+  op.cases = [name = op.name, fields = op.fields, defaults = op.defaults,
+              of_class = nb::object(declared["cases"]).release().ptr()] {
+    return cases_of(name, fields, defaults, of_class);
   };
   op.traits.in_place = nb::cast<bool>(declared["in_place"]);
   if (const auto configs = own_configs(op.name, nb::cast<nb::list>(declared["configs"])); !configs.empty())

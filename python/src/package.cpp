@@ -1,5 +1,7 @@
 #include "python/src/package.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "heddle/base/error.h"
@@ -48,6 +50,35 @@ size_t package_ops(const nb::list& names, nb::handle arch, bool all_configs, nb:
   return code.size();
 }
 
+// What the compiler makes of an op on each architecture: dicts with the body's name, registers, and why it does not compile.
+nb::list compile_op(nb::handle op, const nb::list& archs, bool kernels_alone) {
+  entries();
+  const std::string name = entry_of(given(op)).op.name;
+  std::vector<std::string> targets;
+  for (const nb::handle arch : archs) targets.push_back(given(arch));
+  std::vector<BodyCheck> checks;
+  {
+    const nb::gil_scoped_release others_run;
+    for (const std::string& target : targets)
+      std::ranges::move(
+          backend_for_arch(target).compiler->check_bodies(
+              std::vector{target}, {.ops = {name}, .all_configs = true, .kernels_alone = kernels_alone}),
+          std::back_inserter(checks));
+  }
+  nb::list made;
+  for (const BodyCheck& check : checks) {
+    nb::dict row;
+    row["body"] = nb::str(check.op.c_str()), row["arch"] = nb::str(check.arch.c_str());
+    row["config"] = nb::str(check.config.text().c_str());
+    row["registers"] = check.use.registers, row["shared_bytes"] = check.use.shared_bytes;
+    row["spilled_bytes"] = check.use.spill_store_bytes + check.use.spill_load_bytes;
+    // A budget is one of heddle's own ops.
+    row["failure"] = nb::str(check.use.registers == 0 ? check.failure.c_str() : "");
+    made.append(row);
+  }
+  return made;
+}
+
 // Writes what a model needs, as heddle.load opens it with these options.
 size_t package_model(nb::handle model_folder, nb::handle arch, const nb::dict& given_options,
                      nb::handle folder) {
@@ -77,6 +108,7 @@ nb::list archs() {
 
 void add_package(nb::module_& module) {
   module.def("package_ops", &package_ops);
+  module.def("compile_op", &compile_op);
   module.def("package_model", &package_model);
   module.def("archs", &archs);
 }

@@ -9,6 +9,7 @@ import pytest
 import heddle
 import heddle.ops
 from gpu_array import Driver, GpuArray
+from own_folder import load_thrice
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
@@ -265,65 +266,8 @@ def test_a_wrong_kernel_shows_its_own_line():
     assert caught.value.line == 19
 
 
-HEADER = """#pragma once
-#include "heddle/ir/tensor.h"
-namespace heddle {
-struct Thrice {
-  Tensor x, y;
-  float factor = 3.0f;
-  template <class Self, class V>
-  static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, D", "f32");
-    v.write("y", s.y, "M, D", "f32");
-    v.attribute("factor", s.factor);
-  }
-};
-}  // namespace heddle
-"""
-BODY = """namespace thrice {
-struct Body {
-  template <class Block>
-  static void run(Block& block, const Thrice& a, const TileCoord& t) {
-    block.inputs();
-    for (i32 row = t[0]; row < t[1]; ++row) {
-      const auto x = block.row(a.x, row), y = block.row(a.y, row);
-      block.map(a.x.last(), [&](auto i) { y.store(i, a.factor * x.load(i)); });
-    }
-  }
-};
-}  // namespace thrice
-"""
-KERNEL = """namespace thrice {
-struct KernelConfig {};
-template <class Config>
-struct Kernel {
-  static constexpr u32 kThreads = 32;
-  static void run(const Thrice& a, const TensorMap*, u8*) {
-    const i32 row = i32(blockIdx.x), i = i32(threadIdx.x);
-    if (i < a.x.size[1])
-      store_element(DType::kF32, row_of(a.y, row), i, a.factor * load_element(DType::kF32, row_of(a.x, row),
-      i));
-  }
-};
-}  // namespace thrice
-"""
-PYTHON = """
-import heddle
-
-
-def plan(call, gpu):
-    return heddle.Launch(grid=call.x.shape[0], threads=32)
-
-
-def reference(x, factor):
-    return factor * x
-"""
-
-
 def test_an_op_of_a_folder_has_a_whole_kernel(tmp_path):
-    for suffix, text in ((".h", HEADER), (".cuh", BODY), ("_kernel.sm80.cuh", KERNEL), (".py", PYTHON)):
-        (tmp_path / f"thrice{suffix}").write_text(text)
-    heddle.load_ops(tmp_path)
+    load_thrice(tmp_path)
     x = RANDOM.standard_normal((5, 24)).astype("f")
     y = on_gpu(numpy.zeros_like(x))
     heddle.ops.thrice(on_gpu(x), out=y)

@@ -12,6 +12,7 @@ import heddle
 import heddle.ops
 from heddle import _heddle, env, layout
 from heddle.op import _made
+from own_folder import load_thrice
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -66,16 +67,124 @@ class Boxed(heddle.Op):
     reference = staticmethod(lambda x: x)
 
 
-def test_the_device_compiler_takes_them(tmp_path):
-    """The texts around a kernel's own, with NVIDIA's compiler, which needs no GPU."""
-    if "nvrtc" in env.missing(env.lines()):
-        pytest.skip("no run-time compiler here (libnvrtc)")
+ARCHS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120")
+needs_nvrtc = pytest.mark.skipif(
+    "nvrtc" in env.missing(env.lines()), reason="no run-time compiler here (libnvrtc)"
+)
+
+
+def compiled(cls, archs=ARCHS):
+    """What NVIDIA's compiler, which needs no GPU, makes of an op's kernels: {(body, arch): registers}."""
+    rows = _heddle.compile_op(_made(cls).name, list(archs), not cls.declaration.body)
+    assert not [row["failure"] for row in rows if row["failure"]]
+    return {(row["body"], row["arch"]): row["registers"] for row in rows}
+
+
+@needs_nvrtc
+def test_the_kernel_of_the_tutorial_compiles_for_every_architecture():
+    """In the frame that a call has, with the tile body's."""
     from sums_of_rows import SumsOfRows
 
-    copied = "for (i32 m = t[0]; m < t[1]; ++m) block.row(a.y, m).set(0, block.row(a.x, m).get(0));"
-    both = type("Both", (Boxed,), {"writes": Boxed.writes, "body": copied})
-    names = [_made(cls).name for cls in (SumsOfRows, both)]
-    assert _heddle.package_ops(names, "sm_90a", True, str(tmp_path)) >= 4
+    made = compiled(SumsOfRows)
+    assert set(made) == {(f"sums_of_rows{kind}", arch) for kind in ("", "_kernel.sm80") for arch in ARCHS}
+    assert all(0 < registers < 128 for registers in made.values())
+
+
+def headers(folder):
+    return [f"heddle/{folder}/{path.name}" for path in sorted((ROOT / "heddle" / folder).glob("*"))]
+
+
+EVERYTHING = "".join(
+    f'#include "{path}"\n'
+    for path in (
+        "heddle/backend/cuda/device/kernel_sm80.cuh",
+        *headers("backend/cuda/arch"),
+        *(path for path in headers("tile") if path.endswith(".h")),
+        "heddle/base/types.h",
+        "heddle/ir/tensor.h",
+    )
+)
+STORES = """
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = 32;
+  static void run(const Args& a, const TensorMap*, u8*) {
+    arch::wait_for_kernel_before();
+    store_element(DType::kF32, row_of(a.y, i32(blockIdx.x)), i32(threadIdx.x), exp(float(lane())));
+  }
+};
+"""
+ALL_OF_SM90 = '#include "heddle/backend/cuda/device/kernel_sm90.cuh"\n'
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("file", ["sm80", "sm90"])
+def test_whatever_the_page_lets_a_kernel_include_compiles(file):
+    """Together, for every architecture, in a file that is for all and in one for sm_90 and later."""
+    more = ALL_OF_SM90 if file == "sm90" else ""
+
+    class Everything(heddle.Op):
+        name = f"everything_of_{file}"
+        reads = {"x": (heddle.f32, "M, D")}
+        writes = {"y": (heddle.f32, "M, D")}
+        tile = ("M",)
+        kernel = {file: EVERYTHING + more + STORES}
+        cases = ({"M": 3, "D": 32},)
+        plan = staticmethod(lambda call, gpu: heddle.Launch(grid=3, threads=32))
+
+    archs, body = ARCHS if file == "sm80" else ARCHS[2:], f"everything_of_{file}_kernel.{file}"
+    assert set(compiled(Everything, archs)) == {(body, arch) for arch in archs}
+    if file == "sm90":
+        with pytest.raises(heddle.Unsupported, match=r"its kernel is for sm_90 and later; the GPU is sm_80"):
+            compiled(Everything, ["sm_80"])
+
+
+@needs_nvrtc
+def test_configurations_and_folders_compile(tmp_path):
+    made = compiled(Boxed, ["sm_90a"])
+    assert set(made) == {("boxed_kernel.sm90", "sm_90a")}
+    assert len(compiled(load_thrice(tmp_path))) == 2 * len(ARCHS)
+
+
+@needs_nvrtc
+def test_a_package_has_the_kernels_of_the_cases(tmp_path):
+    """Also of a kernel that takes rows of 64 elements alone."""
+    from sums_of_rows import SumsOfRows
+
+    assert _heddle.package_ops([_made(SumsOfRows).name], "sm_90a", True, str(tmp_path)) == 2
+
+
+@needs_nvrtc
+def test_check_compiles_for_architectures_that_are_not_here(capsys):
+    from heddle import check
+
+    place = ROOT / "examples/sums_of_rows.py"
+    assert check.main([f"{place}:SumsOfRows", "--arch", "sm_80,sm_90a"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"sums_of_rows_kernel.sm80 for sm_90a: \d+ registers, 0 bytes spilled", said[3])
+    assert said[4] == "1 of 1 ops compile for sm_80, sm_90a"
+    assert check.main([f"{Path(__file__)}:Boxed", "--arch", "sm_80"]) == 1
+    assert capsys.readouterr().out.startswith("FAIL boxed for sm_80: [boxed] its kernel does not take")
+    with pytest.raises(heddle.InvalidArgument, match=r"--arch has sm_70; must be of sm_80, .*"):
+        check.main([f"{place}:SumsOfRows", "--arch", "sm_70"])
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["<cuda_bf16.h>", "<cstdint>", '"parts.cuh"', '"heddle/backend/cuda/device/cta.cuh"',
+     '"heddle/tile/math.cuh"'],
+)  # fmt: skip
+def test_an_include_that_cannot_be_there_is_named(what):
+    """Before any compiler looks, and on a machine without a GPU."""
+    text = f"// A kernel.\n#pragma once\n#include {what}\n{STORES}"
+    body = "for (i32 m = t[0]; m < t[1]; ++m) block.row(a.y, m).set(0, 1);"
+    parts = {"reads": Boxed.reads, "writes": {"y": (heddle.f32, "M, D")}, "tile": ("M",), "body": body}
+    op = type("Including", (heddle.Op,), {**parts, "kernel": text, "plan": Boxed.plan})
+    with pytest.raises(
+        heddle.CompileError, match=rf"\[including\] .*: it includes {re.escape(what)}; must"
+    ) as e:
+        op.compile()
+    assert e.value.line == 3 or "<kernel" in str(e.value)
 
 
 def test_layout_shows_launches_and_banks(capsys):

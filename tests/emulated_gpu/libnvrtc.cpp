@@ -63,9 +63,7 @@ struct Folder {
 // 300 files takes as long as to compile a small program. Empty where it cannot be written.
 fs::path headers_of(const Program& program) {
   std::vector<std::pair<std::string, std::string>> files = program.headers;
-  const std::string arch = read(EMULATED_GPU_SOURCE "/arch.cuh");
-  for (const char* name : {"sm80", "sm90"})
-    files.emplace_back(std::string("heddle/backend/cuda/arch/") + name + ".cuh", arch);
+  files.emplace_back("heddle/backend/cuda/arch/common.cuh", read(EMULATED_GPU_SOURCE "/arch.cuh"));
   for (const std::string name : {"cluster.cuh", "wgmma.cuh"})
     files.emplace_back("heddle/backend/cuda/arch/" + name, read(EMULATED_GPU_SOURCE "/" + name));
   std::string all;

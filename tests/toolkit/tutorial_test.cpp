@@ -1,4 +1,5 @@
-// The code of docs/kernels.md compiles, as one file.
+// The code of docs/kernels.md compiles, as one file, and keeps all in registers. In the frame that a call has it is compiled by
+// python/tests/test_own_kernel.py.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ TEST(Tutorial, ItsCodeCompiles) {
       "extern \"C\" __global__ void __launch_bounds__(128) sums_of_rows(const __grid_constant__ Args args) "
       "{\n"
       "  Kernel<int>::run(args, nullptr, nullptr);\n}\n";
-  for (const char* arch : {"sm_80", "sm_90a"}) {
+  for (const char* arch : {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"}) {
     const Compiled compiled = compile({"docs/kernels.md", code, arch, {}});
     ASSERT_EQ(compiled.kernels.size(), 1u) << compiled.log;
     EXPECT_EQ(compiled.kernels[0].spill_store_bytes, 0) << compiled.log;

@@ -1,4 +1,5 @@
-// Primitives of every architecture from sm_80 on: thin wrappers of PTX instructions.
+// Primitives of every architecture from sm_80 on: thin wrappers of PTX instructions. Which way a primitive takes follows from the
+// architecture that is compiled for, so that this file can stand in every frame.
 #pragma once
 
 #include "heddle/base/dtype.h"
@@ -327,6 +328,94 @@ inline u64 ticks() {
 // Sleeps between two looks at a word in shared memory, which leaves the issue slots to other warps.
 inline void idle() {
   asm volatile("nanosleep.u32 20;");
+}
+
+#if __CUDA_ARCH__ >= 900
+// The loader of a ring is one thread: a bulk copy needs no more.
+constexpr u32 kLoaderThreads = 1;
+
+inline void fence_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Copies `bytes` (a multiple of 16) into a ring slot. All loader threads call it; `full` expects an arrival of each and completes
+// when the bytes are there. The weights are read once a step: evict first.
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
+  constexpr u64 kEvictFirst = 0x12F0000000000000ull;
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full.at), "r"(bytes) : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4;" ::"r"(to.at),
+      "l"(from), "r"(bytes), "r"(full.at), "l"(kEvictFirst)
+      : "memory");
+}
+#else
+constexpr u32 kLoaderThreads = 32;
+
+inline void fence_barriers() {}
+
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
+  for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((to + at).at), "l"(from + at) : "memory");
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(full.at) : "memory");
+}
+#endif
+
+// True if the phase with this parity is over; does not wait.
+inline bool barrier_is_past(OnChip barrier, u32 parity) {
+  u32 done;
+  asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done)
+               : "r"(barrier.at), "r"(parity)
+               : "memory");
+  return done != 0;
+}
+// Does as barrier_is_past, but from sm_90 on it waits some time for the end.
+inline bool barrier_passed(OnChip barrier, u32 parity) {
+#if __CUDA_ARCH__ >= 900
+  u32 done;
+  asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done)
+               : "r"(barrier.at), "r"(parity)
+               : "memory");
+  return done != 0;
+#else
+  return barrier_is_past(barrier, parity);
+#endif
+}
+inline bool barrier_passed(u64* barrier, u32 parity) {
+  return barrier_passed(on_chip(barrier), parity);
+}
+
+// Warps of a CTA can hand over registers, four neighbouring warps at a time, on some architectures.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
+constexpr bool kMovesRegisters = true;
+template <u32 kCount>
+inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <u32 kCount>
+inline void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+#else
+constexpr bool kMovesRegisters = false;
+template <u32 kCount>
+inline void take_registers() {}
+template <u32 kCount>
+inline void give_registers() {}
+#endif
+
+// Programmatic dependent launch, from sm_90 on; before, kernels follow one another whole.
+inline void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+inline void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 }  // namespace heddle::device::arch

@@ -10,11 +10,7 @@ namespace heddle::cuda {
 namespace {
 
 // Within a generation the newest comes last.
-constexpr Arch kArchs[] = {{"sm_80", "sm80", 163},
-                           {"sm_89", "sm80", 99},
-                           {"sm_90a", "sm90", 227},
-                           {"sm_100a", "sm90", 227},
-                           {"sm_120", "sm90", 99}};
+constexpr Arch kArchs[] = {{"sm_80", 163}, {"sm_89", 99}, {"sm_90a", 227}, {"sm_100a", 227}, {"sm_120", 99}};
 
 constexpr GpuModel kModels[] = {{"h200", "sm_90a", 132}, {"h100", "sm_90a", 132}, {"a100", "sm_80", 108}};
 

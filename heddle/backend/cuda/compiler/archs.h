@@ -9,9 +9,8 @@
 namespace heddle::cuda {
 
 struct Arch {
-  const char* name;        // as NVRTC has it: "sm_90a"
-  const char* primitives;  // heddle/backend/cuda/arch/<primitives>.cuh
-  i32 shared_kb;           // what a CTA can have on chip
+  const char* name;  // as NVRTC has it: "sm_90a"
+  i32 shared_kb;     // what a CTA can have on chip
 };
 
 // A model that programs can be made for where there is none.

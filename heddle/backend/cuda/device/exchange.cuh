@@ -2,8 +2,8 @@
 #pragma once
 
 #include "heddle/backend/cuda/arch/cluster.cuh"
+#include "heddle/backend/cuda/arch/common.cuh"
 #include "heddle/backend/cuda/arch/mbarrier.cuh"
-#include "heddle/backend/cuda/arch/sm90.cuh"
 
 namespace heddle::device {
 

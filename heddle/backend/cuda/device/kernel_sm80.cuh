@@ -1,5 +1,6 @@
-// The file of a whole kernel (x_kernel.sm80.cuh, ir/kernel.h) may use this and arch/. Such a file is included once, inside this
-// namespace, and includes nothing itself. It has
+// The file of a whole kernel (x_kernel.sm80.cuh, ir/kernel.h) may use this and arch/. The frame of a call includes this, and then
+// such a file once, inside this namespace: it includes nothing, or files of its folder that are written for that place. Of a kernel
+// in Python the includes stand ahead of the namespace (python/heddle/kernel.py says which it may have). It has
 //   struct KernelConfig           defaults of the constants that the op's plan names
 //   template <class Config>       Config: those constants, and `types()`: arguments with the dtypes, ranks and orders of the call
 //   struct Kernel {

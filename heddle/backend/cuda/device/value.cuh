@@ -1,6 +1,7 @@
 // Values of the device block: one float per thread. Has the primitives that tile/math.cuh wants, and loads and stores of elements.
 #pragma once
 
+#include "heddle/backend/cuda/arch/common.cuh"
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
 #include "heddle/tile/block.h"

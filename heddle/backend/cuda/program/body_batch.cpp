@@ -31,12 +31,11 @@ std::string source_of(std::span<const WantedBody> bodies, const std::vector<size
       opcodes.push_back(body.opcode);
       continue;
     }
-    const KernelText text =
-        kernel_text(*body.kernel_of, body.args.data(), body.plan, body.alone.arch, prefix_of(n));
+    const KernelText text = kernel_text(*body.kernel_of, body.args.data(), body.plan, prefix_of(n));
     head = text.common;
     own += text.own;
   }
-  return first.kernel_of ? head + own : calls_source(opcodes, traits_for(first.rows), first.alone.arch);
+  return first.kernel_of ? head + own : calls_source(opcodes, traits_for(first.rows));
 }
 
 std::string names_of(std::span<const WantedBody> bodies, const std::vector<size_t>& members) {

@@ -14,7 +14,7 @@ constexpr const char* kArch = "sm_80";
 WantedBody body_of(const std::string& op, const OpConfig& config = {}) {
   const Opcode opcode{.ops = {op}, .config = config};
   return {.alone = {.name = op,
-                    .source = call_source(opcode, traits_for(1), kArch),
+                    .source = call_source(opcode, traits_for(1)),
                     .arch = kArch,
                     .options = {},
                     .may_be_packaged = false},

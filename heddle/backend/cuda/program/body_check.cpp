@@ -256,8 +256,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
     body.opcode.config = check.config;
     KernelTraits traits = traits_for(check.rows);
     if (types && std::ranges::count(types->uses, true) > 0) traits.types = types->uses;
-    body.alone.source =
-        call_source(body.opcode, traits, check.arch, types ? known_of(body.opcode, *types) : KnownArgs());
+    body.alone.source = call_source(body.opcode, traits, types ? known_of(body.opcode, *types) : KnownArgs());
     bodies.push_back(std::move(body));
     checks.push_back(check);
   };
@@ -280,9 +279,11 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
       add(*op, check, nullptr);
     };
     for (const std::string& arch : archs) {
-      want(arch, 1, {});
-      if (has_many) want(arch, kPromptStepRows, {});
-      for (const OpConfig& config : configs) want(arch, has_many ? kPromptStepRows : 1, config);
+      if (!options.kernels_alone) {
+        want(arch, 1, {});
+        if (has_many) want(arch, kPromptStepRows, {});
+        for (const OpConfig& config : configs) want(arch, has_many ? kPromptStepRows : 1, config);
+      }
       for (KernelRequest& kernel : kernels_of_cases(*op, arch, options.all_configs)) {
         checks.push_back({.op = kernel.request.name,
                           .arch = arch,

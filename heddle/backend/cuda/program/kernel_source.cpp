@@ -46,7 +46,7 @@ OpText text_of(const OpSpec& op, const KernelPlan& plan) {
 }  // namespace
 
 KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
-                       const std::string& arch, const std::string& prefix) {
+                       const std::string& prefix) {
   const OpText of = text_of(op, plan);
   std::string constants;
   for (const auto& [value, number] : plan.constants.values())
@@ -55,13 +55,12 @@ KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan
   KernelText text;
   text.common = fmt::format(
       "#include \"heddle/base/types.h\"\n"
-      "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/kernel_{}.cuh\"\n"
       "{}"
       "namespace heddle::device {{\n"
       "{}"
       "}}  // namespace heddle::device\n",
-      arch_of(arch).primitives, plan.file, of.header, of.body);
+      plan.file, of.header, of.body);
   text.own = fmt::format(
       "namespace heddle::device {{\n"
       "struct {0}Config : {1}::KernelConfig {{\n{2}"
@@ -85,9 +84,8 @@ KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan
   return text;
 }
 
-std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
-                          const std::string& arch) {
-  const KernelText text = kernel_text(op, args, plan, arch, "");
+std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan) {
+  const KernelText text = kernel_text(op, args, plan, "");
   return text.common + text.own;
 }
 

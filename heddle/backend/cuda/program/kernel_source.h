@@ -7,11 +7,10 @@
 
 namespace heddle::cuda {
 
-// The source for one architecture ("sm_90a"): a kernel `launch0`, `launch1`, ... for each launch of the plan. It depends on
-// dtypes, the plan's constants and the names of its launches, never on sizes. Throws Error(kInternal) where the op has no
-// such file.
-std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
-                          const std::string& arch);
+// The source: a kernel `launch0`, `launch1`, ... for each launch of the plan. It depends on dtypes, the plan's constants and the
+// names of its launches, never on sizes, and is the same for every architecture. Throws Error(kInternal) where the op has no such
+// file.
+std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan);
 
 // That source in two parts, so that one text can have the kernels of several plans: what the plans of an op have in common,
 // once, and what one plan adds, with its kernels called `launch0`, ... after `prefix`.
@@ -19,7 +18,7 @@ struct KernelText {
   std::string common, own;
 };
 KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
-                       const std::string& arch, const std::string& prefix);
+                       const std::string& prefix);
 
 // The name of the code that runs: "matmul_kernel.sm90".
 std::string kernel_name(const OpSpec& op, const KernelPlan& plan);

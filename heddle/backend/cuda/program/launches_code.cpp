@@ -44,8 +44,8 @@ LaunchesCode launches_code(const Program& program, const std::string& arch, bool
     const Part main = program.node_of(call).main_part();
     CompileRequest request{.name = fmt::format("{}, {} of {}", program.name,
                                                whole ? "whole kernel" : "kernel", fmt::join(opcode.ops, "+")),
-                           .source = whole ? chain_kernel_source(opcode, traits, arch, args, main, plan)
-                                           : call_source(opcode, traits, arch, args),
+                           .source = whole ? chain_kernel_source(opcode, traits, args, main, plan)
+                                           : call_source(opcode, traits, args),
                            .arch = arch,
                            .options = {}};
     const auto [found, added] = requests.try_emplace(request.source, code.requests.size());

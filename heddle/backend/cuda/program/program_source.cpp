@@ -156,7 +156,7 @@ std::string chain_type(const Opcode& opcode, size_t number) {
 
 // Writes the part before the kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
 std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownArgs> known,
-                         const KernelTraits& traits, const std::string& arch) {
+                         const KernelTraits& traits) {
   std::map<std::string, OpText> ops;
   for (const Opcode& opcode : opcodes)
     for (const std::string& op : opcode.ops) ops.try_emplace(op, text_of(op));
@@ -171,11 +171,9 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "constexpr bool kHasRing = {}, kDraws = {}, kHasSlabs = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
-      "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1 || traits.own_kernels, is_known,
-      traits.warps, traits.has_ring, traits.draws, traits.has_slabs, traits.scratch_bytes,
-      arch_of(arch).primitives);
+      traits.warps, traits.has_ring, traits.draws, traits.has_slabs, traits.scratch_bytes);
   for (const auto& [op, texts] : ops) text += texts.header;
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const auto& [op, texts] : ops) text += texts.body;
@@ -223,22 +221,21 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
   return traits;
 }
 
-std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
-                        const KnownArgs& known) {
-  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
-         std::string(kLaunchHeader) + call_kernel("call", 0, traits);
+std::string call_source(const Opcode& opcode, const KernelTraits& traits, const KnownArgs& known) {
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits) + std::string(kLaunchHeader) +
+         call_kernel("call", 0, traits);
 }
 
-std::string calls_source(std::span<const Opcode> opcodes, KernelTraits traits, const std::string& arch) {
+std::string calls_source(std::span<const Opcode> opcodes, KernelTraits traits) {
   traits.own_kernels = true;
   const std::vector<KnownArgs> known(opcodes.size());
-  std::string text = types_source(opcodes, known, traits, arch) + std::string(kLaunchHeader);
+  std::string text = types_source(opcodes, known, traits) + std::string(kLaunchHeader);
   for (size_t n = 0; n < opcodes.size(); ++n) text += call_kernel(fmt::format("k{}_call", n), n, traits);
   return text;
 }
 
-std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
-                                const KnownArgs& known, const Part& main, const KernelPlan& plan) {
+std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const KnownArgs& known,
+                                const Part& main, const KernelPlan& plan) {
   const std::string& op = main.op->name;
   const std::string file = fmt::format("_kernel.{}.cuh", plan.file);
   const KernelLaunch& launch = plan.launches.front();
@@ -253,7 +250,7 @@ std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits
     constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op,
                              pascal_case(value), number);
   // A compiler that knows the architecture by its name alone makes a kernel without code, which no device takes.
-  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits) +
          fmt::format(R"(#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "heddle/backend/cuda/device/chain_kernel.cuh"
 namespace heddle::device {{
@@ -296,8 +293,8 @@ bool runs_variant(const OpSpec& op) {
   return has_variant(op.name) && !takes_weight(op);
 }
 
-std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
-                              Knowledge knowledge, const OpConfig& config) {
+std::string standalone_source(const OpSpec& op, const std::byte* args, Knowledge knowledge,
+                              const OpConfig& config) {
   // The kernel serves any number of rows.
   KernelTraits traits{.rows = kManyStepRows,
                       .scratch_bytes = 0,
@@ -309,7 +306,7 @@ std::string standalone_source(const OpSpec& op, const std::byte* args, const std
   std::string ranges;
   for (const TileAxis& axis : op.axes(args, {.gpu = true}))
     ranges += axis.kind == TileAxis::Kind::kRange ? ", true" : ", false";
-  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits) +
          fmt::format(R"(#include "heddle/backend/cuda/device/standalone.cuh"
 using namespace heddle::device;
 extern "C" __global__ __launch_bounds__({}{})
@@ -331,7 +328,7 @@ std::string megakernel_source(const Program& program, const std::string& arch, K
     runs += fmt::format(
         "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
   }
-  return types_source(program.opcodes, known, KernelTraits::of(program, arch), arch) +
+  return types_source(program.opcodes, known, KernelTraits::of(program, arch)) +
          fmt::format(R"(namespace heddle::device {{
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{

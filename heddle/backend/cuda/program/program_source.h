@@ -33,27 +33,26 @@ struct KernelTraits {
   static KernelTraits of(const Program& program, const std::string& arch);
 };
 
-// The functions below write sources for one architecture ("sm_90a"), which decides the primitives that they include.
-// Sources depend on opcodes with their configurations, on traits, and on sizes as far as those are known.
+// The functions below write sources. These depend on opcodes with their configurations, on traits, and on sizes as far as those are
+// known; of the architecture, traits alone tell.
 
 // Writes kernel `call` of one opcode: a CTA of `call_threads` threads for each tile of a call.
-std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
-                        const KnownArgs& known = {});
+std::string call_source(const Opcode& opcode, const KernelTraits& traits, const KnownArgs& known = {});
 // Writes a kernel `k0_call`, `k1_call`, ... for each opcode, of which nothing is known: headers and functions that they
 // share are compiled once.
-std::string calls_source(std::span<const Opcode> opcodes, KernelTraits traits, const std::string& arch);
+std::string calls_source(std::span<const Opcode> opcodes, KernelTraits traits);
 constexpr size_t kMostChainMaps = 5;  // tensor maps that a whole kernel of a chain has, at most
 // Writes kernel `call` of one opcode as the whole kernel of its main part (OpSpec::chain_kernel), as `plan` says.
-std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
-                                const KnownArgs& known, const Part& main, const KernelPlan& plan);
+std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const KnownArgs& known,
+                                const Part& main, const KernelPlan& plan);
 // Returns the threads of a CTA for steps of at most `rows` rows.
 constexpr u32 call_threads(i32 rows, i32 warps = i32(kConsumerWarps)) {
   return 32 * (u32(warps) + (rows > kStreamRows ? kHelperWarps : 1));
 }
 // Writes kernel `standalone` of one op, for calls with such arguments: a CTA of `kStandaloneThreads` threads for each
 // tile. A `config` without values is the op's default.
-std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
-                              Knowledge knowledge, const OpConfig& config = {});
+std::string standalone_source(const OpSpec& op, const std::byte* args, Knowledge knowledge,
+                              const OpConfig& config = {});
 constexpr u32 kStandaloneThreads = 32 * kConsumerWarps;
 // Says whether that kernel runs the op's variant. Variants of ops with weights are made for a ring; without one, the
 // generic body multiplies.

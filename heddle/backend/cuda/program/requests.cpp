@@ -56,12 +56,12 @@ DeviceCode compile_ahead(std::span<const Program> programs, const std::string& a
 
 CompileRequest standalone_request(const OpSpec& op, const std::byte* args, const std::string& arch,
                                   const OpConfig& config) {
-  return {op.name, standalone_source(op, args, arch, Knowledge::kTypes, config), arch, {}};
+  return {op.name, standalone_source(op, args, Knowledge::kTypes, config), arch, {}};
 }
 
 CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
                               const std::string& arch) {
-  return {kernel_name(op, plan), kernel_source(op, args, plan, arch), arch, {}};
+  return {kernel_name(op, plan), kernel_source(op, args, plan), arch, {}};
 }
 
 namespace {
