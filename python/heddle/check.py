@@ -32,6 +32,7 @@ from heddle.command_line import (
     run_command,
     tell,
 )
+from heddle.errors import compile_error
 from heddle.named import ops_named
 from heddle.op import own_of
 
@@ -188,7 +189,7 @@ def line_of(made):
     config = "" if made["config"] == "default" else f" with {made['config']}"
     body = f"{made['body']}{config} for {made['arch']}: "
     if made["failure"]:
-        return Said(f"FAIL {body}{made['failure'].strip()}", made)
+        return Said(f"FAIL {body}{compile_error(made['failure'])}", made)
     return Said(f"{body}{made['registers']} registers, {made['spilled_bytes']} bytes spilled", made)
 
 

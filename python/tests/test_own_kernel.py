@@ -169,6 +169,26 @@ def test_check_compiles_for_architectures_that_are_not_here(capsys):
         check.main([f"{place}:SumsOfRows", "--arch", "sm_70"])
 
 
+@needs_nvrtc
+def test_the_compiler_names_a_line_of_the_kernel_and_a_plan_of_other_threads():
+    from heddle import check
+
+    def said(text, threads=128):
+        changes = {"kernel": {"sm90": text}, "name": "boxed_wrong"}
+        plan = staticmethod(lambda call, gpu: heddle.Launch(grid=1, threads=threads))
+        op = type("Wrong", (Boxed,), {**changes, "plan": plan, "configs": ()})
+        (line,) = map(check.line_of, check.compile_op(_made(op).name, ["sm_90a"]))
+        return line
+
+    plain = BOXED.replace("Config::kRows", "1")
+    wrong = said(plain.replace("a.y.last()", "a.y.lost()"))
+    assert re.match(
+        r"FAIL boxed_wrong\w*_kernel.sm90 for sm_90a: .*:19: .*has no member .*lost", str(wrong)
+    ), wrong
+    wrong = said(plain, threads=64)
+    assert "the plan launches Kernel with 64 threads; must be its kThreads" in wrong.record["failure"]
+
+
 @pytest.mark.parametrize(
     "what",
     ["<cuda_bf16.h>", "<cstdint>", '"parts.cuh"', '"heddle/backend/cuda/device/cta.cuh"',

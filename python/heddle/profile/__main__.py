@@ -92,7 +92,7 @@ def of_ops(arguments):
         return
     if arguments.tool == "ncu":
         for word in arguments.words:
-            yield from ncu.run(word, arguments.most)
+            yield from ncu.run(word, arguments.most, arguments.device)
         return
     sizes = sizes_of(arguments.size) if arguments.size else None
     given = trace.attributes_of(arguments.attribute)

@@ -45,7 +45,7 @@ def run_op(op, device, most, end=float("inf")):
             continue
         ran += 1
         bodies[heddle.last_path().body] += 1
-    if device == "cuda":
+    if device.startswith("cuda"):
         torch.cuda.synchronize()
     return {"op": op, "cases": ran, "bodies": dict(bodies), "refused": dict(refused)}
 

@@ -138,9 +138,9 @@ def measured(program, choice, run_process):
     return parse(done.stdout + done.stderr)
 
 
-def run(op, most=4, run_process=subprocess.run):
+def run(op, most=4, device="cuda", run_process=subprocess.run):
     """Lines about all launches of an op's cases."""
-    program = [sys.executable, "-m", "heddle.profile.calls", op, "--device", "cuda", "--most", str(most)]
+    program = [sys.executable, "-m", "heddle.profile.calls", op, "--device", device, "--most", str(most)]
     kernels = measured(program, ["--kernel-name-base", "function", "--kernel-name", OURS], run_process)
     return [line for kernel in kernels for line in in_words(kernel)]
 

@@ -13,18 +13,19 @@ constexpr u32 kCluster = 8;       // that every device takes
 constexpr u32 kMostCluster = 16;  // that a function must allow
 
 void require_launch(const OpSpec& op, const KernelLaunch& launch, const StandaloneKernel& kernel) {
+  // The plan of an op that was made at run time is its author's.
+  const ErrorCode code = op.text ? ErrorCode::kInvalidArgument : ErrorCode::kInternal;
   const auto hold = [&](bool holds, const char* what, i64 value, i64 most) {
     if (!holds)
-      fail(ErrorCode::kInternal, "[{}] kernel {} asks for {} {}; the most is {}", op.name, launch.name, value,
-           what, most);
+      fail(code, "[{}] kernel {} asks for {} {}; the most is {}", op.name, launch.name, value, what, most);
   };
   hold(launch.shared_bytes <= kernel.chip_bytes, "bytes of shared memory", launch.shared_bytes,
        kernel.chip_bytes);
   hold(i32(launch.threads) <= kernel.max_threads, "threads a CTA", launch.threads, kernel.max_threads);
   hold(launch.cluster <= kMostCluster, "CTAs a cluster", launch.cluster, kMostCluster);
   if (launch.grid == 0 || launch.cluster == 0 || launch.grid % launch.cluster != 0)
-    fail(ErrorCode::kInternal, "[{}] kernel {} has {} CTAs in clusters of {}", op.name, launch.name,
-         launch.grid, launch.cluster);
+    fail(code, "[{}] kernel {} has {} CTAs in clusters of {}", op.name, launch.name, launch.grid,
+         launch.cluster);
 }
 
 // "softmax_kernel.sm80", and which of the file's kernels runs where it is not the first.

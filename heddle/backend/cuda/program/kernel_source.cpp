@@ -43,6 +43,14 @@ OpText text_of(const OpSpec& op, const KernelPlan& plan) {
           fmt::format("#include \"{}\"\n", file)};
 }
 
+// Refuses a plan that has not as many threads as the kernel says: both are its author's.
+std::string threads_check(const KernelLaunch& launch, const std::string& prefix, size_t number) {
+  return fmt::format(
+      "static_assert({0}Launch{1}::kThreads == {2}, \"the plan launches {3} with {2} threads; must be its "
+      "kThreads\");\n",
+      prefix, number, launch.threads, launch.name);
+}
+
 }  // namespace
 
 KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
@@ -73,13 +81,15 @@ KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan
     const KernelLaunch& launch = plan.launches[i];
     text.own += fmt::format(
         "using {5}Launch{0} = {1}::{2}<{5}Config>;\n"
+        "{6}"
         "extern \"C\" __global__ __launch_bounds__({5}Launch{0}::kThreads, ctas_of<{5}Launch{0}>())\n"
         "void {5}launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ "
         "heddle::TensorMaps<{4}> maps, heddle::u8* "
         "workspace) {{\n"
         "  {5}Launch{0}::run(args, maps.at, workspace);\n"
         "}}\n",
-        i, of.scope, launch.name, of.args, std::max<size_t>(1, launch.maps.size()), prefix);
+        i, of.scope, launch.name, of.args, std::max<size_t>(1, launch.maps.size()), prefix,
+        op.text ? threads_check(launch, prefix, i) : "");
   }
   return text;
 }
