@@ -183,7 +183,7 @@ def test_the_compiler_names_a_line_of_the_kernel_and_a_plan_of_other_threads():
     plain = BOXED.replace("Config::kRows", "1")
     wrong = said(plain.replace("a.y.last()", "a.y.lost()"))
     assert re.match(
-        r"FAIL boxed_wrong\w*_kernel.sm90 for sm_90a: .*:19: .*has no member .*lost", str(wrong)
+        r"FAIL boxed_wrong\w*_kernel.sm90 for sm_90a: .*:18: .*has no member .*lost", str(wrong)
     ), wrong
     wrong = said(plain, threads=64)
     assert "the plan launches Kernel with 64 threads; must be its kThreads" in wrong.record["failure"]

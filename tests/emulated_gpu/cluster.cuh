@@ -1,6 +1,8 @@
 // The primitives of clusters on an emulated GPU. It replaces heddle/backend/cuda/arch/cluster.cuh.
 #pragma once
 
+#include "heddle/backend/cuda/arch/common.cuh"
+
 namespace heddle::device::arch {
 
 inline u32 cta_in_cluster() {

@@ -2,6 +2,8 @@
 // are waited for, as late as possible.
 #pragma once
 
+#include "heddle/backend/cuda/arch/common.cuh"
+
 namespace heddle::device::arch {
 
 constexpr bool kMultipliesOnChip = true;

@@ -1,5 +1,7 @@
-// Tile body of rope. Included once per target, inside its namespace.
+// Tile body of rope_rows. Included once per target, inside its namespace.
 namespace rope_rows {
+
+#include "heddle/ops/rope/turn_row_heads.cuh"
 
 struct Body : Epilogue<Body> {
   static constexpr i32 kTakes = 2, kGives = 2;  // partners, which lie side by side in a chain
@@ -37,34 +39,12 @@ struct Body : Epilogue<Body> {
     return changes(a, column) ? column % a.head_dim : 0;
   }
 
-  template <class Block, class Table, class View>
-  static void turn_halves(Block& block, const RopeRows& a, Table table, View in, View out) {
-    const i32 pairs = a.rotary_dim / 2;
-    block.map(pairs, [&](auto i) {
-      const auto angle = table.load_pair(i);
-      auto x = angle;
-      x.first = in.load(i), x.second = in.from(pairs).load(i);
-      const auto y = value(a, x, angle);
-      out.store(i, y.first);
-      out.from(pairs).store(i, y.second);
-    });
-  }
-
   template <class Block>
   static void run(Block& block, const RopeRows& a, const TileCoord& t) {
     block.inputs();
-    for (i32 m = t[0]; m < t[1]; ++m) {
-      auto in = block.row(a.x, m).from(t[2]), out = block.row(a.y, m).from(t[2]);
-      // Copies the columns that do not turn. They are disjoint from those that do.
-      for (i32 at = t[2]; at < t[3]; at += a.head_dim) {
-        const i32 skip = at < a.heads * a.head_dim ? a.rotary_dim : 0;
-        const i32 width = (t[3] - at < a.head_dim ? t[3] - at : a.head_dim) - skip;
-        auto from = in.from(at - t[2] + skip), to = out.from(at - t[2] + skip);
-        block.map(width, [&](auto i) { to.store(i, from.load(i)); });
-        if (skip > 0 && !a.interleaved)
-          turn_halves(block, a, block.row(a.table, m), in.from(at - t[2]), out.from(at - t[2]));
-      }
-    }
+    each_head(block, a, a.x, a.y, t, [&](auto table, auto in, auto out) {
+      if (!a.interleaved) turn_halves<Body>(block, a, table, in, out);
+    });
     if (a.interleaved) Epilogue::run(block, a, t);
   }
 };
