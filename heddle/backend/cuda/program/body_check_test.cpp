@@ -1,6 +1,7 @@
 #include "heddle/backend/cuda/program/body_check.h"
 
 #include <algorithm>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -39,6 +40,24 @@ TEST(BodyCheck, CompilesAllPathsAndThoseOfEachType) {
       EXPECT_GE(count("bmm", rows, true, type), 1) << type;
     EXPECT_EQ(count("bmm", rows, false, ""), 1) << "with all types";
   }
+}
+
+TEST(BodyCheck, NamesCodeWithoutCompilingIt) {
+  if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();  // options depend on its version
+  BodyCheckOptions options{.ops = {"matmul", "add"}, .only_names = true};
+  std::set<std::string> names;
+  size_t count = 0;
+  for (const bool unoptimised : {false, true}) {
+    options.unoptimised = unoptimised;
+    for (const BodyCheck& check : check_bodies(std::vector<std::string>{"sm_90a"}, options)) {
+      EXPECT_TRUE(check.made_for == "matmul" || check.made_for == "add") << check.op;
+      EXPECT_EQ(check.use.registers, 0) << check.op;
+      EXPECT_EQ(check.code_name.size(), 32u) << check.op;
+      if (check.optimised != unoptimised) names.insert(check.code_name), ++count;
+    }
+  }
+  EXPECT_GT(count, 4u);
+  EXPECT_EQ(names.size(), count) << "two kernels have one name";
 }
 
 TEST(BodyCheck, HoldsNoBudgetAgainstUnoptimisedCode) {
