@@ -108,9 +108,15 @@ class Tree:
         return [line for line in lines if line.split("==")[0] in packages]
 
 
+def built(tree, path, by):
+    if not (tree.root / path).is_file():
+        sys.exit(f"passed: {path} is not there; {by} makes it")
+    return tree.root / path
+
+
 def tidy(root):
     tree = Tree(root)
-    commands = json.loads((tree.root / "build/dev/compile_commands.json").read_text())
+    commands = json.loads(built(tree, "build/dev/compile_commands.json", "scripts/tidy").read_text())
     paths = {os.path.relpath(each["file"], tree.root) for each in commands}
     return tidy_digests(tree, (path for path in paths if not NOT_TIDIED.search(path)))
 
@@ -130,7 +136,8 @@ def device(root):
     """heddle says what the compiler reads for each op: build it first."""
     tree, codes = Tree(root), {}
     for options in DEVICE_CODE:
-        command = [tree.root / "build/release/heddle", "check", *options, "--names", "--json"]
+        program = built(tree, "build/release/heddle", "make check-device")
+        command = [program, "check", *options, "--names", "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"passed: {' '.join(map(str, command))}: {done.stderr.strip()}")
@@ -202,9 +209,10 @@ def file_of(root, kind):
 
 
 def recorded(root, kind):
-    """Pairs (name, digest)."""
+    """Pairs (name, digest). Other lines, such as marks of a merge, count for nothing."""
     file = file_of(root, kind)
-    return {tuple(line.split()) for line in file.read_text().splitlines()} if file.exists() else set()
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {pair for pair in (tuple(line.split()) for line in lines) if len(pair) == 2}
 
 
 def add(root, kind, now, pairs):
