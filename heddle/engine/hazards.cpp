@@ -56,9 +56,26 @@ class Finder {
     u64 overwritten;  // the turn() of the node that overwrote it, or kNever
   };
   static constexpr u64 kNever = ~u64{0};
-  struct Space {
+  // Equal parts of a space, so that a touch meets few entries. An entry is in each part that it has bytes of.
+  struct Part {
     std::vector<Entry> writers, readers;
-    std::vector<Entry> appended;  // pages written in the previous step
+  };
+  static constexpr i64 kParts = 32;
+  struct Space {
+    i64 part_bytes = 0;
+    std::vector<Part> parts = {};      // none until something is recorded
+    std::vector<Entry> appended = {};  // pages written in the previous step
+
+    size_t part_of(i64 byte) const {
+      return size_t(std::clamp<i64>(byte / part_bytes, 0, i64(parts.size()) - 1));
+    }
+    // Calls visit(part, its first byte) for the parts of these bytes; of the first one, the first byte is 0.
+    template <class Visit>
+    void for_each_part(i64 begin, i64 end, Visit&& visit) {
+      if (parts.empty()) return;
+      const size_t first = part_of(begin), last = part_of(std::max(begin, end - 1));
+      for (size_t p = first; p <= last; ++p) visit(parts[p], p == first ? 0 : i64(p) * part_bytes);
+    }
   };
 
   std::vector<Touch> touches_of(u32 group, std::span<const u32> tiles) const {
@@ -146,16 +163,18 @@ class Finder {
             if (entry.step != step_) need(group, entry, NeedKind::kData, buffer);
         continue;
       }
-      const bool read = touch.access == Access::kRead;
-      for (const Entry& entry : space.writers)
-        if (counts(entry, group, touch)) need(group, entry, NeedKind::kData, buffer);
-      if (read) continue;
       // A worker that has the step record reads pages before its waits. So the record also carries what its
       // previous readers appended.
       const NeedKind after_reader =
           buffer.kind == BufferKind::kStepDevice ? NeedKind::kData : NeedKind::kSpace;
-      for (const Entry& entry : space.readers)
-        if (counts(entry, group, touch)) need(group, entry, after_reader, buffer);
+      space.for_each_part(touch.begin, touch.end, [&](const Part& part, i64 begin) {
+        const auto meet = [&](const std::vector<Entry>& entries, NeedKind kind) {
+          for (const Entry& entry : entries)  // once, in the first part of both
+            if (entry.begin >= begin && counts(entry, group, touch)) need(group, entry, kind, buffer);
+        };
+        meet(part.writers, NeedKind::kData);
+        if (touch.access != Access::kRead) meet(part.readers, after_reader);
+      });
     }
     for (const Touch& touch : touches) record(group, touch);
   }
@@ -167,22 +186,32 @@ class Finder {
       if (touch.access == Access::kWrite) space.appended.push_back(fresh);
       return;
     }
-    if (touch.access == Access::kRead) {
-      space.readers.push_back(fresh);
-      return;
+    if (space.parts.empty()) {
+      const i64 bytes = touch.space == kArenaSpace ? arena_.bytes : touch.buffer->bytes;
+      space.part_bytes = std::max<i64>(1, (bytes + kParts - 1) / kParts);
+      space.parts.resize(kParts);
     }
-    for (auto* entries : {&space.writers, &space.readers}) {
-      std::erase_if(*entries,
-                    [&](const Entry& e) { return e.overwritten != kNever && e.overwritten != turn(group); });
-      for (Entry& entry : *entries) {
-        // Groups of one node write independently, possibly with overlapping bounds: they do not replace each
-        // other.
-        const bool sibling =
-            entry.step == step_ && tiles_.group_node[entry.group] == tiles_.group_node[group];
-        if (entry.begin >= fresh.begin && entry.end <= fresh.end && !sibling) entry.overwritten = turn(group);
+    space.for_each_part(touch.begin, touch.end, [&](Part& part, i64) {
+      if (touch.access == Access::kRead) {
+        part.readers.push_back(fresh);
+        return;
       }
+      overwrite(part.writers, fresh);
+      overwrite(part.readers, fresh);
+      part.writers.push_back(fresh);
+    });
+  }
+
+  void overwrite(std::vector<Entry>& entries, const Entry& fresh) const {
+    const u64 now = turn(fresh.group);
+    std::erase_if(entries, [&](const Entry& e) { return e.overwritten != kNever && e.overwritten != now; });
+    for (Entry& entry : entries) {
+      // Groups of one node write independently, possibly with overlapping bounds: they do not replace each
+      // other.
+      const bool sibling =
+          entry.step == step_ && tiles_.group_node[entry.group] == tiles_.group_node[fresh.group];
+      if (entry.begin >= fresh.begin && entry.end <= fresh.end && !sibling) entry.overwritten = now;
     }
-    space.writers.push_back(fresh);
   }
 
   const Graph& graph_;

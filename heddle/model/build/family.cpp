@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -105,37 +106,29 @@ class CheckpointModel : public Model {
   }
 
   bool has_other_matrices() const {
-    std::unordered_set<std::string> scales;  // which are no matrices, though some have two dimensions
-    for (const std::string& name : checkpoint_.names()) scales.insert(checkpoint_.scales_of(name));
-    for (const std::string& name : checkpoint_.names()) {
-      const TensorEntry& stored = checkpoint_.entry(name);
-      if (stored.shape.size() < 2 || stored.dtype == definition_.info.weight_dtype || scales.contains(name))
-        continue;
-      if (checkpoint_.is_float(name) && checkpoint_.dtype(name) != definition_.info.weight_dtype) return true;
+    std::vector<std::string> others;
+    std::unordered_set<const TensorEntry*> scales;  // which are no matrices, though some have two dimensions
+    for (size_t i = 0; i < checkpoint_.names().size(); ++i) {
+      const TensorEntry& stored = *checkpoint_.entries()[i];
+      if (stored.shape.size() < 2 || stored.dtype == definition_.info.weight_dtype) continue;
+      others.push_back(checkpoint_.names()[i]);
+      if (const std::string of = checkpoint_.scales_of(others.back(), stored); !of.empty())
+        scales.insert(checkpoint_.find(of));
     }
-    return false;
+    return std::ranges::any_of(others, [&](const std::string& name) {
+      return !scales.contains(checkpoint_.find(name)) && checkpoint_.is_float(name) &&
+             checkpoint_.dtype(name) != definition_.info.weight_dtype;
+    });
   }
 
   // Every tensor of the checkpoint is read, or known to be needless: a model never leaves something out unsaid.
   void account_for_all() {
-    const ModelGraph graph = this->graph(smallest_request());
-    std::unordered_set<std::string> used;
-    for (const auto& [name, spec] : graph.weights)
-      for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
-    for (const auto& [name, spec] : graph.vectors)
-      for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
-    require_all(used);
-    bool has_rounded = false, has_fp8 = false;
-    std::unordered_set<std::string> scales;
-    for (const std::string& name : used) {
-      has_rounded |= checkpoint_.is_rounded(name);
-      has_fp8 |= checkpoint_.is_fp8(name);
-      if (std::string of = checkpoint_.scales_of(name); !of.empty()) scales.insert(std::move(of));
-    }
+    const Used used = find_used();
     std::map<std::string, int> other_parts;
     std::vector<std::string> unknown;
-    for (const std::string& name : checkpoint_.names()) {
-      if (used.contains(name) || is_copy_of_embedding(name) || scales.contains(name)) continue;
+    for (size_t i = 0; i < checkpoint_.names().size(); ++i) {
+      const std::string& name = checkpoint_.names()[i];
+      if (used.tensors.contains(checkpoint_.entries()[i]) || is_copy_of_embedding(name)) continue;
       const Unread why = why_unread(checkpoint_, name);
       if (why.kind == Unread::kOtherPart) ++other_parts[why.what];
       if (why.kind != Unread::kNeeded) continue;
@@ -158,20 +151,43 @@ class CheckpointModel : public Model {
         note(fmt::format(
             "config.json ties {} to {}, but both are stored and differ; each is used as it is stored",
             pair.first, pair.second));
-    if (has_rounded) note("weights in float64 are rounded to float32");
-    if (has_fp8)
+    if (used.rounded) note("weights in float64 are rounded to float32");
+    if (used.fp8)
       note("weights in fp8 are expanded to bf16; activations, keys and values are not rounded to fp8");
   }
 
-  // Names the first tensor that is missing: of layers 3 and 10 that of layer 3.
-  void require_all(const std::unordered_set<std::string>& used) const {
+  struct Used {
+    std::unordered_set<const TensorEntry*> tensors;
+    bool rounded = false, fp8 = false;  // there are some
+  };
+
+  // The tensors that the graph reads, and their scales. Names the first that is missing: of layers 3 and 10 that of layer 3.
+  Used find_used() const {
+    const ModelGraph graph = this->graph(smallest_request());
+    Used used;
+    used.tensors.reserve(checkpoint_.names().size());
+    std::optional<std::string> missing;
     const auto before = [](const std::string& a, const std::string& b) {
       return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
     };
-    const std::string* first = nullptr;
-    for (const std::string& name : used)
-      if (!checkpoint_.has(name) && (!first || before(name, *first))) first = &name;
-    if (first) (void)checkpoint_.entry(*first);  // which says why
+    const auto add = [&](const WeightSource& source) {
+      const std::string name = names_.stored(source.tensor);
+      const TensorEntry* entry = checkpoint_.find(name);
+      if (!entry) {
+        if (!missing || before(name, *missing)) missing = name;
+        return;
+      }
+      if (!used.tensors.insert(entry).second) return;
+      used.rounded |= Checkpoint::is_rounded(*entry);
+      const std::string scales = checkpoint_.scales_of(name, *entry);
+      if (scales.empty()) return;
+      used.tensors.insert(checkpoint_.find(scales));
+      used.fp8 |= entry->dtype == DType::kF8E4M3;
+    };
+    for (const auto& [name, spec] : graph.weights) std::ranges::for_each(spec.sources, add);
+    for (const auto& [name, spec] : graph.vectors) std::ranges::for_each(spec.sources, add);
+    if (missing) (void)checkpoint_.entry(*missing);  // which says why
+    return used;
   }
 
   bool is_copy_of_embedding(const std::string& name) const {

@@ -47,8 +47,7 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
     } else {
       open_shards(index);
     }
-    for (const auto& [name, place] : places_) names_.push_back(name);
-    std::ranges::sort(names_);
+    sort_names();
     return;
   }
   fail_without_weights();
@@ -68,6 +67,15 @@ void Checkpoint::fail_without_weights() const {
   }
   fail(ErrorCode::kIo, "[{}] holds no weights: neither {} nor {} nor an index of shards; `{}` brings them",
        folder_, kWeightFiles[0].single, kWeightFiles[1].single, download_command(folder_));
+}
+
+void Checkpoint::sort_names() {
+  std::vector<std::pair<std::string_view, const TensorEntry*>> all;
+  all.reserve(places_.size());
+  for (const auto& [name, place] : places_) all.emplace_back(name, place.entry);
+  std::ranges::sort(all);
+  names_.reserve(all.size()), entries_.reserve(all.size());
+  for (const auto& [name, entry] : all) names_.emplace_back(name), entries_.push_back(entry);
 }
 
 void Checkpoint::open_shards(const std::string& index_path) {
@@ -105,7 +113,7 @@ void Checkpoint::open_shards(const std::string& index_path) {
           fmt::format("[{}] has no tensor {}, which the index says is there; download it again",
                       paths[number], brief(name));
     else
-      places_[name] = {.file = number, .entry = &found->second};
+      places_[found->first] = {.file = number, .entry = &found->second};
   }
   // A shard may hold more than the index names, which transformers reads too.
   std::vector<std::string> twice;
@@ -148,10 +156,6 @@ bool Checkpoint::same(const std::string& a, const std::string& b) const {
   return same;
 }
 
-bool Checkpoint::is_rounded(const std::string& name) const {
-  return entry(name).type == "F64";
-}
-
 bool Checkpoint::is_mxfp4(const std::string& name) const {
   const std::string scales = scales_of(name);
   return !scales.empty() && entry(name).type == "U8";
@@ -161,17 +165,21 @@ bool Checkpoint::is_fp8(const std::string& name) const {
   return entry(name).dtype == DType::kF8E4M3 && !scales_of(name).empty();
 }
 
-std::string Checkpoint::scales_of(const std::string& name) const {
+std::string Checkpoint::scales_of(const std::string& name, const TensorEntry& entry) const {
   if (name.ends_with(kBlocks)) {
-    const std::string scales = name.substr(0, name.size() - kBlocks.size()) + "_scales";
-    if (!has(scales) || entry(name).type != "U8" || entry(scales).type != "U8") return "";
-    std::vector<int64_t> shape = entry(scales).shape;
+    std::string scales = name.substr(0, name.size() - kBlocks.size()) + "_scales";
+    const TensorEntry* found = entry.type == "U8" ? find(scales) : nullptr;
+    if (!found || found->type != "U8") return "";
+    std::vector<int64_t> shape = found->shape;
     shape.push_back(kMxfp4BlockBytes);
-    return entry(name).shape == shape ? scales : "";
+    return entry.shape == shape ? scales : "";
   }
-  if (entry(name).dtype == DType::kF8E4M3)
-    for (const char* end : {"_scale_inv", "_scale"})
-      if (has(name + end) && are_fp8_scales(entry(name), entry(name + end), fp8_)) return name + end;
+  if (entry.dtype == DType::kF8E4M3)
+    for (const char* end : {"_scale_inv", "_scale"}) {
+      std::string scales = name + end;
+      if (const TensorEntry* found = find(scales); found && are_fp8_scales(entry, *found, fp8_))
+        return scales;
+    }
   return "";
 }
 

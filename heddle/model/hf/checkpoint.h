@@ -21,6 +21,13 @@ class Checkpoint {
   const std::string& folder() const { return folder_; }
   bool has(const std::string& name) const { return places_.contains(name); }
   const std::vector<std::string>& names() const { return names_; }  // sorted
+  // The tensors of names(), in the same order.
+  const std::vector<const TensorEntry*>& entries() const { return entries_; }
+  // Null if there is no such tensor.
+  const TensorEntry* find(const std::string& name) const {
+    const auto found = places_.find(name);
+    return found == places_.end() ? nullptr : found->second.entry;
+  }
   // False for a tensor of a shard that the index does not name.
   bool is_listed(const std::string& name) const { return place_of(name).listed; }
   size_t bytes() const;  // over all tensors
@@ -35,13 +42,15 @@ class Checkpoint {
   // True if two tensors have the same type, shape and bytes.
   bool same(const std::string& a, const std::string& b) const;
   // True for a weight of a type that is rounded to f32: F64.
-  bool is_rounded(const std::string& name) const;
+  bool is_rounded(const std::string& name) const { return is_rounded(entry(name)); }
+  static bool is_rounded(const TensorEntry& entry) { return entry.type == "F64"; }
   // True for blocks of MXFP4: bytes [..., n, 16] of two codes each, with a `_scales` tensor of exponents [..., n].
   bool is_mxfp4(const std::string& name) const;
   // True for codes [rows, cols] of e4m3 with a `_scale` or `_scale_inv` tensor.
   bool is_fp8(const std::string& name) const;
   // The tensor of scales of a weight in MXFP4 or fp8; "": `name` is none.
-  std::string scales_of(const std::string& name) const;
+  std::string scales_of(const std::string& name) const { return scales_of(name, entry(name)); }
+  std::string scales_of(const std::string& name, const TensorEntry& entry) const;
   // Tells how config.json describes weights in fp8; call it before they are read.
   void set_fp8_format(const Fp8Format& format) { fp8_ = format; }
   // A tensor of floats (f32, f16 or bf16; f64 is rounded to f32; MXFP4 is expanded to bf16, exactly; fp8 times its scales is
@@ -69,13 +78,15 @@ class Checkpoint {
   const TensorFile& file_with(const std::string& name) const { return files_[place_of(name).file]; }
   DType find_dtype(const std::string& name) const;
   void open_shards(const std::string& index_path);
+  void sort_names();
   [[noreturn]] void fail_without_weights() const;
 
   std::string folder_;
   Fp8Format fp8_;
   std::vector<TensorFile> files_;
-  std::unordered_map<std::string, Place> places_;
+  std::unordered_map<std::string_view, Place> places_;  // their names are the files'
   std::vector<std::string> names_;
+  std::vector<const TensorEntry*> entries_;
   // Tensors that the index places wrongly, and the message for one that the model needs.
   std::map<std::string, std::string> misplaced_;
   std::span<const std::byte> converted(const std::string& name) const;
