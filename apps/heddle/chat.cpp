@@ -182,7 +182,7 @@ void run(const ChatFlags& flags, const Command& command) {
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model);
   AnswerSettings settings = flags.settings(command, tokenizer);
   const auto engine = load_engine(flags.engine, flags.engine.options());
-  require_known_tokens(settings, engine->info().vocab);
+  flags.require_known(settings, engine->info().vocab);
   AnswerFlags::draw_seed(command, settings);
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);

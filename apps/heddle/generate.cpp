@@ -113,7 +113,7 @@ std::vector<std::shared_ptr<Answer>> answers_of(const GenerateFlags& flags, Answ
   return answers;
 }
 
-void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
+void generate(GenerateFlags& flags, AnswerSettings settings, const Tokenizer& tokenizer) {
   const AskedPrompt asked = read_prompt_of(flags, tokenizer);
   const std::vector<i32>& prompt = asked.tokens;
   EngineOptions options = flags.engine.options();
@@ -121,7 +121,7 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   require_fit(prompt, context_of(flags.engine, options));
   auto engine = load_engine(flags.engine, options);
   require_known(prompt, *engine, flags.engine.model);
-  require_known_tokens(settings, engine->info().vocab);
+  flags.require_known(settings, engine->info().vocab);
   // Compiled before the text begins, next to which no progress is shown.
   if (get_executor(options.executor).space) engine->program(1, 1);
   if (flags.echo && !flags.json) {
@@ -167,9 +167,10 @@ void print_stats(const PromptBatchStats& stats) {
   std::fputs(text.c_str(), stderr);
 }
 
-void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer,
+void generate_batch(const GenerateFlags& flags, AnswerSettings settings, const Tokenizer& tokenizer,
                     bool draws_seed) {
   const auto model = open_model(flags.engine.model);
+  flags.require_known(settings, model->info().vocab);
   PromptBatch batch({.prompts = flags.prompts,
                      .results = flags.out,
                      .model = identity_of(*model, flags.engine.model),

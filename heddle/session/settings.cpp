@@ -147,6 +147,10 @@ void require_known_tokens(const AnswerSettings& settings, i32 vocab) {
   check("eos_token_id", settings.eos_token_id);
 }
 
+void drop_impossible_ends(AnswerSettings& settings, i32 vocab) {
+  std::erase_if(settings.eos_token_id, [&](i32 id) { return id >= vocab; });
+}
+
 u64 random_seed() {
   std::random_device source;
   return source() % 1'000'000'000u;

@@ -78,6 +78,9 @@ void forbid(AnswerSettings& settings, const std::string& text, const Tokenizer& 
 // Throws Error(kInvalidArgument) when `settings` name a token outside the model's vocabulary.
 void require_known_tokens(const AnswerSettings& settings, i32 vocab);
 
+// Leaves out ends that a model of `vocab` tokens never writes, as its files may name some.
+void drop_impossible_ends(AnswerSettings& settings, i32 vocab);
+
 // A seed that nobody chose, short enough to be typed again.
 u64 random_seed();
 

@@ -141,6 +141,8 @@ TEST(Settings, ComeFromAModel) {
   settings.eos_token_id.push_back(5000);
   EXPECT_NE(message_of([&] { require_known_tokens(settings, 3072); }).find("eos_token_id has token 5000"),
             std::string::npos);
+  drop_impossible_ends(settings, 3072);
+  EXPECT_EQ(settings.eos_token_id, model_settings(kSettingsModel).eos_token_id);
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
   if (std::string note = context_note(engine->info(), context_); !note.empty())
     notes_.push_back(std::move(note));
   vocab_ = engine->info().vocab;
+  drop_impossible_ends(settings_, vocab_);
   return engine;
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -123,6 +124,21 @@ TEST_F(Piped, TheTemplateGetsVariables) {
     EXPECT_EQ(wrong.out, " 72.\n");
     expect_words(wrong.err, {"reads no \"enable_thinkng\"; did you mean enable_thinking?"});
   }
+}
+
+// Tiny copies of a model keep the ends of the large vocabulary.
+TEST_F(Piped, EndsThatTheModelNeverWritesHarmNobody) {
+  const std::string folder = scratch.link_model(kStoryteller, "model");
+  std::filesystem::remove(folder + "/generation_config.json");
+  write_file(folder + "/generation_config.json", R"({"eos_token_id": [1, 128009]})");
+  write_file(scratch.path("prompts"), R"({"prompt": "27 + 45 ="})");
+  const Outcome turn = run_program({.args = {"chat", folder}, .input = "27 + 45 =\n"});
+  EXPECT_EQ(turn.out, " 72.\n") << turn.err;
+  const Outcome text = run_program({.args = {"generate", folder, "--prompt", "27 + 45 ="}});
+  EXPECT_EQ(text.out, " 72.\n") << text.err;
+  const Outcome many = run_program(
+      {.args = {"generate", folder, "--prompts", scratch.path("prompts"), "--out", scratch.path("results")}});
+  EXPECT_EQ(many.code, 0) << many.err;
 }
 
 // Runs the program in its own terminal.

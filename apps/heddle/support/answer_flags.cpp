@@ -112,6 +112,11 @@ AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& to
   return settings;
 }
 
+void AnswerFlags::require_known(AnswerSettings& settings, i32 vocab) const {
+  if (eos_.empty()) drop_impossible_ends(settings, vocab);
+  require_known_tokens(settings, vocab);
+}
+
 void AnswerFlags::draw_seed(const Command& command, AnswerSettings& settings) {
   if (settings.sampling.greedy() || !draws_seed(command)) return;
   settings.sampling.seed = random_seed();

@@ -32,6 +32,8 @@ struct AnswerFlags {
   // The settings of the flags; the model's generation_config.json supplies the rest. Throws Error when a
   // value is out of its range.
   AnswerSettings settings(const Command& command, const Tokenizer& tokenizer) const;
+  // Throws Error when `settings` name a token that a model of `vocab` tokens lacks. The model's own ends may.
+  void require_known(AnswerSettings& settings, i32 vocab) const;
   // True if no seed was given; settings() then has the default.
   static bool draws_seed(const Command& command) { return !command.given("--seed"); }
   // Puts a random seed into settings that choose at random, unless one was given, and says it on stderr.
