@@ -86,13 +86,9 @@ def scaled(peers, device, m, n, k, by, fast_sums=False):
 
     def inputs(m, n, k):
         codes = [randn(device, s, k, dtype=torch.float8_e4m3fn) for s in (m, n)]
-        first, second = scale_shapes(by, m, n, k)
-        # cuBLAS wants the scales of blocks with rows as the adjacent dimension.
-        return [
-            *codes,
-            torch.rand(first[::-1], device=device).t() + 0.5,
-            torch.rand(second, device=device) + 0.5,
-        ]
+        # cuBLAS wants the rows of scales of blocks to be the adjacent dimension, as those of b.t() are.
+        scales = [torch.rand(shape[::-1], device=device).t() + 0.5 for shape in scale_shapes(by, m, n, k)]
+        return [*codes, *scales]
 
     flops = 2.0 * m * n * k
     return Work(
