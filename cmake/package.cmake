@@ -1,6 +1,6 @@
 # What another project needs of heddle: its libraries, its headers, and find_package(heddle) with the target
 # heddle::heddle. `cmake --install build/release --component devel --prefix PREFIX` makes it; examples/cmake_op uses it.
-set(libraries base ir trace ops schedule tune backend_cpu backend_cuda engine text model session)
+set(libraries base ir kit trace ops schedule tune backend_cpu backend_cuda engine text model session)
 list(TRANSFORM libraries PREPEND heddle_ OUTPUT_VARIABLE targets)
 foreach(library ${libraries})
   set_target_properties(heddle_${library} PROPERTIES EXPORT_NAME ${library})

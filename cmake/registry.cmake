@@ -122,13 +122,13 @@ endfunction()
 # heddle_embed(TARGET HEADER NAMESPACE FUNCTION PATTERN...): writes the files that match into TARGET, as
 # `std::span<const EmbeddedFile> FUNCTION()`, sorted by path. HEADER declares it; HEADER and the patterns are
 # relative to the current folder. An edit of a file compiles only that list again. A header of an
-# op that includes a standard header is left out: only the host uses it.
+# op or of kit that includes a standard header is left out: only the host uses it.
 function(heddle_embed target header namespace function)
   file(RELATIVE_PATH header ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${header})
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
   foreach(file ${files})
-    if(file MATCHES "/heddle/ops/.*\\.h$")
+    if(file MATCHES "/heddle/(ops|kit)/.*\\.h$")
       file(STRINGS ${file} standard REGEX "^#include <" LIMIT_COUNT 1)
       if(standard)
         list(REMOVE_ITEM files ${file})

@@ -14,6 +14,7 @@ LAYERS = {
     "heddle/base": 0,
     "heddle/tile": 1,
     "heddle/ir": 1,
+    "heddle/kit": 1.5,
     "heddle/trace": 2,
     "heddle/ops": 2,
     "heddle/schedule": 3,
@@ -41,7 +42,7 @@ SEES_BACKENDS = ("heddle/backend", "python")  # others reach them through the re
 # Device headers that NVRTC reads at no cost. Only the files below include the rest of the toolkit, which is
 # CuTe's.
 DEVICE_HEADERS = {"cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h", "mma.h"}
-ARCHITECTURE = re.compile(r"heddle/backend/\w+/arch/|\.sm\d+\.cuh$")
+ARCHITECTURE = re.compile(r"heddle/(?:kit|backend/\w+)/arch/|\.sm\d+\.cuh$")
 # Bodies of ops ask Team and Kernel for these (backend/cuda/device/team.cuh).
 FRAME = re.compile(
     r"arch::thread\b|threadIdx|blockDim|__(?:shfl|ballot|sync)\w*|\bsync_consumers\b"
@@ -187,8 +188,8 @@ def violations(root):
             ]
         if is_device(path) and LAMBDA_REQUIRED.search(text):
             wrong.append(f"{path}: a lambda in a requires expression, which NVRTC takes for a failure")
-        if "__CUDA_ARCH__" in text and not re.match(r"heddle/backend/\w+/arch/", path):
-            wrong.append(f"{path}: __CUDA_ARCH__ stands only in backend/*/arch")
+        if "__CUDA_ARCH__" in text and not re.match(r"heddle/(?:kit|backend/\w+)/arch/", path):
+            wrong.append(f"{path}: __CUDA_ARCH__ stands only in kit/arch and backend/*/arch")
     if any(path.endswith(".cu") for path in measure.files(root, (".cu",), ("heddle",))):
         wrong.append("heddle/ has a .cu file; device sources are headers")
     return wrong, f"{len(paths)} files"

@@ -108,7 +108,7 @@ class CheckTest(unittest.TestCase):
 
     def test_layers_allow_what_is_meant(self):
         allowed = {
-            "heddle/backend/cuda/arch/sm90.cuh": CUTE + "#if __CUDA_ARCH__ >= 900\n#endif\n",
+            "heddle/kit/arch/sm90.cuh": CUTE + "#if __CUDA_ARCH__ >= 900\n#endif\n",
             "heddle/ops/add/add.sm90.cuh": CUTE + '#include "heddle/ops/add/add.h"\n',
             "heddle/base/json.cpp": "#include <nlohmann/json.hpp>\n",
             "heddle/ops/add/add_twice.cpp": '#include "heddle/ops/add/add.h"\n',

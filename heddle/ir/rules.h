@@ -50,15 +50,6 @@ std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit = 1);
 // The reason why bulk copies cannot bring rows of a matrix: they begin at multiples of 16 bytes. Empty: they can.
 std::string why_no_row_copies(const char* name, const Tensor& rows);
 
-// Sums over the rows of a matrix [rows, cols] in parts of at most `part_rows` rows each (heddle/ir/parts.h), so that no sum depends on
-// the tiling: an output f32 [parts, cols], the axis of parts, a tile's rows of a matrix in `columns`, and how many they are.
-// part_rows = 0 is what suits the matrix.
-void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows);
-std::vector<TileAxis> part_axes(const Tensor& parts);
-void rows_of_parts(const Tensor& matrix, Access access, const TileCoord& tile, i32 parts,
-                   std::array<i32, 2> columns, std::vector<Region>& out);
-i64 count_rows_of_parts(const Tensor& matrix, const TileCoord& tile, i32 parts);
-
 // Counts flops of an element-wise op with the axes M and N: `kFlops` for each element of the tile.
 template <int kFlops>
 double elementwise_flops(const std::byte*, const TileCoord& tile) {
@@ -70,13 +61,6 @@ double elementwise_flops(const std::byte*, const TileCoord& tile) {
 template <class Args, int kFlops>
 double rowwise_flops(const std::byte* args, const TileCoord& tile) {
   return double(kFlops) * (tile[1] - tile[0]) * as<Args>(args).x.last();
-}
-
-// Counts flops of the rows that a tile of parts has.
-template <class Args, int kFlops>
-double part_flops(const std::byte* args, const TileCoord& tile) {
-  const auto& a = as<Args>(args);
-  return double(kFlops) * double(count_rows_of_parts(a.x, tile, a.parts())) * a.x.last();
 }
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// The primitives of an emulated GPU. It replaces heddle/backend/cuda/arch/common.cuh.
+// The primitives of an emulated GPU. It replaces heddle/kit/arch/common.cuh.
 #pragma once
 
 #include "heddle/base/dtype.h"

@@ -1,4 +1,4 @@
-// The primitives of clusters on an emulated GPU. It replaces heddle/backend/cuda/arch/cluster.cuh.
+// The primitives of clusters on an emulated GPU. It replaces heddle/kit/arch/cluster.cuh.
 #pragma once
 
 #include "heddle/backend/cuda/arch/common.cuh"

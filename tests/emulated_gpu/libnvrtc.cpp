@@ -63,9 +63,9 @@ struct Folder {
 // 300 files takes as long as to compile a small program. Empty where it cannot be written.
 fs::path headers_of(const Program& program) {
   std::vector<std::pair<std::string, std::string>> files = program.headers;
-  files.emplace_back("heddle/backend/cuda/arch/common.cuh", read(EMULATED_GPU_SOURCE "/arch.cuh"));
+  files.emplace_back("heddle/kit/arch/common.cuh", read(EMULATED_GPU_SOURCE "/arch.cuh"));
   for (const std::string name : {"cluster.cuh", "wgmma.cuh"})
-    files.emplace_back("heddle/backend/cuda/arch/" + name, read(EMULATED_GPU_SOURCE "/" + name));
+    files.emplace_back("heddle/kit/arch/" + name, read(EMULATED_GPU_SOURCE "/" + name));
   std::string all;
   for (const auto& [name, text] : files) all.append(name).append(1, 0).append(text).append(1, 0);
   const fs::path parent = fs::path(EMULATED_GPU_AHEAD).parent_path();

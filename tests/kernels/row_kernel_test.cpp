@@ -1,4 +1,4 @@
-// Whole kernels of rows and of single elements (ir/row_kernel.h): what fits, and what the default follows. No GPU is needed;
+// Whole kernels of rows and of single elements (kit/rows/row_kernel.h): what fits, and what the default follows. No GPU is needed;
 // op_call_test.cpp runs them, also on the emulated GPU.
 #include <set>
 

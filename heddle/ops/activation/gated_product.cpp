@@ -1,7 +1,7 @@
 #include "heddle/ops/activation/gated_product.h"
 
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/row_kernel.h"
 #include "heddle/ops/activation/activation_reference.h"
 
 namespace heddle::gated_product {

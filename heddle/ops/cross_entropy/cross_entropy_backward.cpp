@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "heddle/ir/row_kernel.h"
+#include "heddle/kit/rows/row_kernel.h"
 #include "heddle/ops/cross_entropy/cross_entropy_rules.h"
 
 namespace heddle::cross_entropy_backward {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heddle/ir/parts.h"
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/part_rules.h"
+#include "heddle/kit/rows/parts.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle::head_norm_backward {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle::layer_norm {
 

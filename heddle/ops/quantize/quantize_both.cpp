@@ -1,6 +1,6 @@
 #include "heddle/ops/quantize/quantize_both.h"
 
-#include "heddle/ir/row_kernel.h"
+#include "heddle/kit/rows/row_kernel.h"
 #include "heddle/ops/quantize/quantize_rules.h"
 
 namespace heddle::quantize_both {

@@ -79,7 +79,7 @@ bool has_clusters(const RowsWork& work, const KernelTarget& target) {
   return target.arch >= kFirstWithClusters && work.is_result;
 }
 // Some rows of a matrix alone are read in a few microseconds by clusters that leave most of a GPU idle; two launches take longer, and so
-// does one CTA. Sums of parts (ir/parts.h) are such.
+// does one CTA. Sums of parts (kit/rows/parts.h) are such.
 bool takes_clusters(const RowsWork& work, const KernelTarget& target) {
   const i32 rows = work.x.size[1], columns = work.x.size[2];
   return work.is_alone && has_clusters(work, target) && columns % 8 == 0 && columns >= kWideRow &&

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/values.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle::reduce {
 

@@ -2,8 +2,9 @@
 
 #include <cmath>
 
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/part_rules.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle::rms_norm_backward {
 

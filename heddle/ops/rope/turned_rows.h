@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ir/row_kernel.h"
+#include "heddle/kit/rows/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {

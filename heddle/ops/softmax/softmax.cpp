@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle::softmax {
 

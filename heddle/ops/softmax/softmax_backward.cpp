@@ -1,7 +1,7 @@
 #include "heddle/ops/softmax/softmax_backward.h"
 
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle::softmax_backward {
 

@@ -9,18 +9,18 @@
 // It starts and waits as a kernel of tiles does (launch.cuh), and leaves the same counts of tiles.
 #pragma once
 
-#include "heddle/backend/cuda/arch/bulk.cuh"
-#include "heddle/backend/cuda/arch/matrices.cuh"
-#include "heddle/backend/cuda/arch/mbarrier.cuh"
-#include "heddle/backend/cuda/arch/tensor_map.h"
-#include "heddle/backend/cuda/arch/wgmma_products.cuh"
-#include "heddle/backend/cuda/device/chip.cuh"
 #include "heddle/backend/cuda/device/cta.cuh"
-#include "heddle/backend/cuda/device/next_tile.cuh"
-#include "heddle/backend/cuda/device/roles.cuh"
-#include "heddle/backend/cuda/device/slot_ring.cuh"
-#include "heddle/backend/cuda/device/store_tile.cuh"
-#include "heddle/backend/cuda/device/turns.cuh"
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/tensor_map.h"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/kit/move/turns.cuh"
 
 namespace heddle::device {
 

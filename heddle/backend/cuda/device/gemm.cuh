@@ -8,10 +8,10 @@
 // apart, gate and up of a 1B take 165 us instead of 109: an H200, 512 rows.)
 #pragma once
 
-#include "heddle/backend/cuda/arch/wgmma_products.cuh"
 #include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 #include "heddle/ir/product.h"
+#include "heddle/kit/arch/wgmma_products.cuh"
 
 namespace heddle::device {
 

@@ -10,12 +10,12 @@
 // The maps are those of the plan, in order; they lie in the kernel's parameters.
 #pragma once
 
-#include "heddle/backend/cuda/arch/tensor_map.h"
-#include "heddle/backend/cuda/device/next_tile.cuh"
-#include "heddle/backend/cuda/device/row_kernel.cuh"
-#include "heddle/backend/cuda/device/row_share.cuh"
-#include "heddle/backend/cuda/device/rows_ahead.cuh"
-#include "heddle/backend/cuda/device/store_pair.cuh"
+#include "heddle/kit/arch/tensor_map.h"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/rows/row_kernel.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/rows_ahead.cuh"
 
 namespace heddle::device {
 

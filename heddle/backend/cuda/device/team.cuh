@@ -2,11 +2,11 @@
 // language. They are constants of a kernel, which its source defines (program_source.cpp).
 #pragma once
 
-#include "heddle/backend/cuda/arch/wgmma_products.cuh"
-#include "heddle/backend/cuda/device/attention_products.cuh"
 #include "heddle/backend/cuda/device/params.h"
-#include "heddle/backend/cuda/device/running_softmax.cuh"
-#include "heddle/backend/cuda/device/value.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/attention/products.cuh"
+#include "heddle/kit/attention/running_softmax.cuh"
+#include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {
 
@@ -60,7 +60,7 @@ struct Kernel {
   static constexpr bool kKnowsSizes = kKnown;     // sizes are compiled in, or forms of them
   // All its products have one row, whose weights come through the ring.
   static constexpr bool kDrawsOneRow = kDraws && !kFewRows;
-  // Groups of four warps may multiply together, from chip or registers (arch/wgmma_products.cuh).
+  // Groups of four warps may multiply together, from chip or registers (kit/arch/wgmma_products.cuh).
   static constexpr bool kMultipliesTogether = kOneOp && arch::kHasProducts;
   static constexpr i32 kStreamRows = heddle::kStreamRows;  // tiles of more rows draw nothing through the ring
 

@@ -1,7 +1,7 @@
 // Rows in memory or on chip, as tile bodies see them (tile/block.h).
 #pragma once
 
-#include "heddle/backend/cuda/device/value.cuh"
+#include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {
 

@@ -264,7 +264,7 @@ return a;
 }}  // namespace heddle::device
 using Whole = heddle::device::{1}::{5}<heddle::device::Config, heddle::device::Chain0>;
 #else
-#include "heddle/backend/cuda/arch/tensor_map.h"
+#include "heddle/kit/arch/tensor_map.h"
 struct Whole {{
   static constexpr heddle::u32 kThreads = 32;
   static void run(const heddle::KernelParams&, const heddle::CallParams&, const heddle::TensorMap*) {{}}

@@ -1,9 +1,9 @@
 // Tensor maps: how bulk copies see a tensor in memory. A kernel takes them as parameters.
 #pragma once
 
-#include "heddle/backend/cuda/arch/tensor_map.h"
 #include "heddle/backend/cuda/runtime/driver.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/kit/arch/tensor_map.h"
 
 namespace heddle::cuda {
 

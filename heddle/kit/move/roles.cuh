@@ -1,7 +1,7 @@
 // Roles of the warps of a whole kernel: each has groups of four warps, and registers that move between them.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device {
 

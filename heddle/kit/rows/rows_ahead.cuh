@@ -2,8 +2,8 @@
 // so that copies need no barrier.
 #pragma once
 
-#include "heddle/backend/cuda/device/row_share.cuh"
-#include "heddle/ir/parts.h"
+#include "heddle/kit/rows/parts.h"
+#include "heddle/kit/rows/row_share.cuh"
 
 namespace heddle::device {
 
@@ -52,7 +52,7 @@ inline void add_teams(float (&mine)[kWords][8]) {
   }
 }
 
-// The rows that are one part's (heddle/ir/parts.h). The teams of a CTA have a row each at every step; all take all steps, and some
+// The rows that are one part's (heddle/kit/rows/parts.h). The teams of a CTA have a row each at every step; all take all steps, and some
 // have no row in the last one.
 template <class Team, u32 kThreads>
 struct PartRows {

@@ -2,7 +2,7 @@
 // trap, because a kernel that hangs takes the whole device.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device::arch {
 

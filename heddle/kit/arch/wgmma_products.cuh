@@ -2,7 +2,7 @@
 // lies on chip or in registers. Until the program has waited for them, it must not touch sums or operands.
 #pragma once
 
-#include "heddle/backend/cuda/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
 
 namespace heddle::device::arch {
 

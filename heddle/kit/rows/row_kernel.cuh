@@ -1,9 +1,9 @@
-// Rows of floats in registers, for whole kernels that are as fast as memory is (ir/row_kernel.h plans them). A thread has eight
+// Rows of floats in registers, for whole kernels that are as fast as memory is (kit/rows/row_kernel.h plans them). A thread has eight
 // neighbouring elements at a time, in words of 16 bytes; elements that are read once pass the caches by.
 #pragma once
 
-#include "heddle/backend/cuda/arch/cluster.cuh"
-#include "heddle/backend/cuda/device/value.cuh"
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {
 
@@ -101,7 +101,7 @@ struct RowTeam {
   static constexpr i32 kLanes = kRowThreads < 32 ? kRowThreads : 32;
   static constexpr u32 kWarps = (kRowThreads + 31) / 32, kAll = kWarps * kCluster;
   static constexpr i32 kMostCount = 4;  // values that a cluster reduces at once
-  // Dynamic shared memory that a cluster's team needs, from the beginning on (ir/row_kernel.cpp).
+  // Dynamic shared memory that a cluster's team needs, from the beginning on (kit/rows/row_kernel.cpp).
   static constexpr u32 kRoomBytes = kCluster == 1 ? 0 : 128 + 2 * kMostCount * kAll * 4;
 
   static i32 thread() { return i32(threadIdx.x % kRowThreads); }
@@ -225,7 +225,7 @@ struct Stretch {
   i32 row;
   i64 begin, end;  // eights of the row
 
-  // Cuts all rows as one, where they lie end to end (ir/row_kernel.cpp says so). A thread with few elements would take long to find out.
+  // Cuts all rows as one, where they lie end to end (kit/rows/row_kernel.cpp says so). A thread with few elements would take long to find out.
   static Stretch of_all(i64 each, const Tensor& tensor) {
     const i64 eights = i64(tensor.size[0]) * tensor.size[1] / 8, begin = i64(blockIdx.x) * each;
     return {0, begin, begin + each < eights ? begin + each : eights};

@@ -1,9 +1,9 @@
 // CTAs of a cluster that have parts of each sum give each other those of some sums, and add them in the order of the parts.
 #pragma once
 
-#include "heddle/backend/cuda/arch/cluster.cuh"
-#include "heddle/backend/cuda/arch/common.cuh"
-#include "heddle/backend/cuda/arch/mbarrier.cuh"
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
 
 namespace heddle::device {
 

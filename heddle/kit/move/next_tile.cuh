@@ -1,7 +1,7 @@
 // The tiles of a whole kernel whose CTAs go from tile to tile.
 #pragma once
 
-#include "heddle/backend/cuda/device/value.cuh"
+#include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {
 

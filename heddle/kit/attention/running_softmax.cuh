@@ -2,7 +2,7 @@
 // calculation for softmax"). Weights are powers of two.
 #pragma once
 
-#include "heddle/backend/cuda/device/value.cuh"
+#include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {
 

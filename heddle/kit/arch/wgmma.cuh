@@ -2,7 +2,7 @@
 // them, it must not touch their sums or their operands.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device::arch {
 

@@ -1,4 +1,4 @@
-#include "heddle/ir/row_kernel.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 #include <algorithm>
 #include <span>
@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "heddle/base/integer.h"
-#include "heddle/ir/parts.h"
 #include "heddle/ir/shape.h"
+#include "heddle/kit/rows/parts.h"
 
 namespace heddle {
 namespace {
@@ -36,7 +36,7 @@ constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr Shape kSquareShapes[] = {{128, 128, 0}};
 constexpr Shape kElementTileShapes[] = {{64, 64, 0}};
 constexpr i32 kClusterThreads[] = {256, 512};
-enum Share : i32 { kEights, kElements, kTwoFours };  // as in device/row_share.cuh
+enum Share : i32 { kEights, kElements, kTwoFours };  // as in kit/rows/row_share.cuh
 constexpr i64 kSliceBytes = 64 << 10;  // a CTA has of a row by default: a multiprocessor has three
 constexpr i64 kExchangeBytes = 128;    // before it
 constexpr i64 kStaticBytes = 1 << 10;  // at least what a kernel has besides
@@ -259,7 +259,7 @@ bool is_long(const RowWork& work) {
   return work.form == RowForm::kRows && work.has_long && !is_held(work);
 }
 
-// How threads share a row (device/row_share.cuh). Eights of f32 are two words each, which a warp reads and writes in halves of sectors;
+// How threads share a row (kit/rows/row_share.cuh). Eights of f32 are two words each, which a warp reads and writes in halves of sectors;
 // a cluster has them all the same.
 Share share_of(const RowWork& work) {
   if (is_loose(work)) return kElements;

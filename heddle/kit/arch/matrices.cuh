@@ -2,7 +2,7 @@
 // memory. Each lane gives the place of a row of 16 bytes: lanes 0 to 7 those of the first matrix, and so on.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device::arch {
 

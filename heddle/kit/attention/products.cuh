@@ -2,7 +2,7 @@
 // What they read lies in slabs of 64 columns, of 128 bytes a row. They are under way until arch::wait_products().
 #pragma once
 
-#include "heddle/backend/cuda/arch/wgmma_products.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
 
 namespace heddle::device {
 

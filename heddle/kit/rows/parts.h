@@ -9,7 +9,7 @@ namespace heddle {
 constexpr i32 kMostPartRows = 1024;  // a tile keeps something for each row
 
 constexpr i32 kNarrowColumns = 512;
-constexpr i32 kWideColumns = 8192;  // a wider row is cut over a cluster of CTAs (ir/row_kernel.cpp)
+constexpr i32 kWideColumns = 8192;  // a wider row is cut over a cluster of CTAs (kit/rows/row_kernel.cpp)
 
 // CTAs that a multiprocessor has at once, each with a part of a matrix of so many columns. Fewer of them keep less under way, and more
 // are slower too (measured on an H100).

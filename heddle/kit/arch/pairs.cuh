@@ -1,8 +1,8 @@
 // Pairs of 16-bit floats in a register, the first in the low bits, on sm_90 and later.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
 #include "heddle/base/dtype.h"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device::arch {
 

@@ -1,9 +1,9 @@
-// Sums of four warps (arch/wgmma_products.cuh) go to memory through shared memory and bulk stores, which clip at the tensor's end.
+// Sums of four warps (kit/arch/wgmma_products.cuh) go to memory through shared memory and bulk stores, which clip at the tensor's end.
 #pragma once
 
-#include "heddle/backend/cuda/arch/bulk.cuh"
-#include "heddle/backend/cuda/arch/matrices.cuh"
-#include "heddle/backend/cuda/device/store_pair.cuh"
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/move/store_pair.cuh"
 
 namespace heddle::device {
 

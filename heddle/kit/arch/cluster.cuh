@@ -1,7 +1,7 @@
 // Clusters of CTAs that share memory on chip, on sm_90 and later.
 #pragma once
 
-#include "heddle/backend/cuda/arch/mbarrier.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
 
 namespace heddle::device::arch {
 

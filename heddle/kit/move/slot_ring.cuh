@@ -1,8 +1,8 @@
 // A ring of slots on chip between the threads that bring data and those that use it, with two barriers a slot (arch/mbarrier.cuh).
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
-#include "heddle/backend/cuda/arch/mbarrier.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
 
 namespace heddle::device {
 

@@ -2,8 +2,8 @@
 // on a barrier, which must expect their bytes; stores complete by groups of the thread that began them. One thread begins a copy.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
-#include "heddle/backend/cuda/arch/tensor_map.h"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/tensor_map.h"
 
 namespace heddle::device::arch {
 

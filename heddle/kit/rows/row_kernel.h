@@ -1,4 +1,4 @@
-// Plans of whole kernels whose work is rows or single elements of matrices (device/row_kernel.cuh): as fast as memory is. An op
+// Plans of whole kernels whose work is rows or single elements of matrices (kit/rows/row_kernel.cuh): as fast as memory is. An op
 // says what it has (RowWork), and x_kernel.sm80.cuh does it.
 #pragma once
 
@@ -41,7 +41,7 @@ struct RowWork {
   // cluster, and so reads them once.
   i32 kept = 0;
   bool keeps_part = false;  // it may keep a part of longer rows
-  // The kernel also takes rows that are no words of 16 bytes, one element at a time (its constant `share`, device/row_share.cuh).
+  // The kernel also takes rows that are no words of 16 bytes, one element at a time (its constant `share`, kit/rows/row_share.cuh).
   bool takes_loose = false;
   bool takes_fours = false;     // kRows: and two times four elements, which are words of f32
   bool takes_clusters = false;  // kRows: and rows that the registers of a cluster hold

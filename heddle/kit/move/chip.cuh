@@ -1,7 +1,7 @@
 // Shared memory of a kernel that has no other than what its launch gives it.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device {
 

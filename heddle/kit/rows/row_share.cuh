@@ -3,7 +3,7 @@
 // Where rows are neither, a thread has every element that lies the team's threads apart.
 #pragma once
 
-#include "heddle/backend/cuda/device/row_kernel.cuh"
+#include "heddle/kit/rows/row_kernel.cuh"
 
 namespace heddle::device {
 
@@ -166,7 +166,7 @@ struct TwoFours {
   }
 };
 
-// How threads share a row (ir/row_kernel.cpp chooses it).
+// How threads share a row (kit/rows/row_kernel.cpp chooses it).
 constexpr i32 kEights = 0, kElements = 1, kTwoFours = 2;
 
 template <DType kType, i32 kShare, i32 kThreads>
