@@ -4,7 +4,7 @@
 #include "bench/rows.h"
 #include "heddle/base/error.h"
 #include "heddle/engine/planner.h"
-#include "heddle/ir/check.h"
+#include "heddle/ir/check/check.h"
 #include "heddle/schedule/schedule.h"
 #include "tests/support/shapes.h"
 

@@ -16,7 +16,7 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/program_tuner.h"
-#include "heddle/ir/check.h"
+#include "heddle/ir/check/check.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "heddle/engine/planner.h"
-#include "heddle/ir/check.h"
-#include "heddle/ir/print.h"
+#include "heddle/ir/check/check.h"
+#include "heddle/ir/program/print.h"
 #include "heddle/schedule/schedule.h"
 #include "tests/support/golden.h"
 #include "tests/support/shapes.h"

@@ -5,7 +5,7 @@
 #include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/backend/cuda/program/program_source.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "heddle/ir/registry.h"
 #include "tests/support/case_memory.h"
 #include "tests/support/golden.h"

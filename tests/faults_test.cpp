@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "heddle/ir/check_test_ops.h"
-#include "heddle/ir/check_with.h"
-#include "heddle/ir/print.h"
+#include "heddle/ir/check/check_with.h"
+#include "heddle/ir/check/test_ops.h"
+#include "heddle/ir/program/print.h"
 #include "heddle/ir/registry.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"

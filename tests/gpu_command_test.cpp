@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/file.h"
-#include "heddle/ir/artefact.h"
+#include "heddle/ir/executor/artefact.h"
 #include "tests/support/command.h"
 #include "tests/support/rounds.h"
 #include "tests/support/scratch.h"

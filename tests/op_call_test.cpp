@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "heddle/base/error.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/copy/copy.h"

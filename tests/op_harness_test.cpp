@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/simd.h"
-#include "heddle/ir/executor.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/registry.h"
 #include "tests/support/case_runner.h"
 #include "tests/support/rounds.h"

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
-#include "heddle/ir/check.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/check/check.h"
+#include "heddle/ir/program/program.h"
 #include "tests/support/case_program.h"
 
 namespace heddle {

@@ -115,7 +115,7 @@ def wrong_include(path, target, paths):
             return "a policy includes its sibling"
         return None
     if there == "heddle/backend" and here not in SEES_BACKENDS:
-        return "backends are reached through their registry, ir/executor.h"
+        return "backends are reached through their registry, ir/executor/executor.h"
     if LAYERS[here] > LAYERS[there]:
         return None
     return f"layer {LAYERS[here]} includes layer {LAYERS[there]}"

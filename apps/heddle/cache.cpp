@@ -6,7 +6,7 @@
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/json.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 namespace {

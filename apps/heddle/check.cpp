@@ -1,6 +1,6 @@
 // heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for
 // GPUs. The cases of ops are run by the Python package (support/python_part.h).
-#include "heddle/ir/check.h"
+#include "heddle/ir/check/check.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -18,8 +18,8 @@
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
 #include "heddle/base/near_names.h"
-#include "heddle/ir/artefact.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/artefact.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/registry.h"
 
 namespace heddle {

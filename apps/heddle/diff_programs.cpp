@@ -5,7 +5,7 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
-#include "heddle/ir/compare.h"
+#include "heddle/ir/program/compare.h"
 
 namespace heddle {
 namespace {

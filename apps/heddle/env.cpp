@@ -16,7 +16,7 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/json.h"
 #include "heddle/engine/default_executor.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/op.h"
 #include "heddle/ir/registry.h"
 #include "heddle/model/build/family.h"

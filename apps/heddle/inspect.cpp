@@ -11,7 +11,7 @@
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
 #include "heddle/engine/artefact.h"
-#include "heddle/ir/print.h"
+#include "heddle/ir/program/print.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/text/generation_config.h"
 #include "heddle/text/tokenizer_files.h"

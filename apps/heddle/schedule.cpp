@@ -17,7 +17,7 @@
 #include "heddle/base/json.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/engine/default_executor.h"
-#include "heddle/ir/check.h"
+#include "heddle/ir/check/check.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/trace/calibrate.h"

@@ -21,7 +21,7 @@
 #include "heddle/base/near_names.h"
 #include "heddle/engine/device_name.h"
 #include "heddle/engine/program_tuner.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/registry.h"
 #include "heddle/tune/op_tuner.h"
 

@@ -11,7 +11,7 @@
 
 #include "heddle/engine/builtins.h"
 #include "heddle/engine/memory_calls.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/softmax/softmax.h"

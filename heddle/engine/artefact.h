@@ -1,4 +1,4 @@
-// Connects artefacts (ir/artefact.h) and engines. Making an artefact builds the programs that an engine would
+// Connects artefacts (ir/executor/artefact.h) and engines. Making an artefact builds the programs that an engine would
 // build; an engine that is given an artefact takes every setting that decides programs from it, and builds,
 // proves and compiles nothing.
 #pragma once
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "heddle/engine/options.h"
-#include "heddle/ir/artefact.h"
+#include "heddle/ir/executor/artefact.h"
 
 namespace heddle {
 

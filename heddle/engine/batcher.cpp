@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

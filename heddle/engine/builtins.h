@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -8,9 +8,9 @@
 
 #include "heddle/engine/passes.h"
 #include "heddle/engine/placement.h"
-#include "heddle/ir/cost.h"
 #include "heddle/ir/graph.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/cost.h"
+#include "heddle/ir/program/program.h"
 #include "heddle/schedule/schedule.h"
 
 namespace heddle {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "heddle/base/types.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

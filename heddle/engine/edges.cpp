@@ -21,7 +21,7 @@ bool covers(const Clock& known, const Clock& needed) {
 }
 
 // Walks two steps of the schedule in a legal order and gives each tile the waits that it still needs. It uses
-// the same vector clocks as the proof (ir/check_order.h), so every wait is needed.
+// the same vector clocks as the proof (ir/check/order.h), so every wait is needed.
 class Walker {
  public:
   Walker(const Tiles& tiles, const Hazards& hazards, const Schedule& schedule)

@@ -14,7 +14,7 @@
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/loaded_program.h"
 #include "heddle/engine/written.h"
-#include "heddle/ir/check.h"
+#include "heddle/ir/check/check.h"
 
 namespace heddle {
 

@@ -10,7 +10,7 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/options.h"
 #include "heddle/engine/sequences.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

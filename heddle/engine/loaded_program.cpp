@@ -7,7 +7,7 @@
 #include "heddle/base/memory.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
-#include "heddle/ir/artefact.h"
+#include "heddle/ir/executor/artefact.h"
 
 namespace heddle {
 namespace {

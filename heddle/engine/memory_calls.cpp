@@ -5,8 +5,8 @@
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
 #include "heddle/engine/target.h"
-#include "heddle/ir/check.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
+#include "heddle/ir/check/check.h"
 #include "heddle/ir/shape.h"
 
 namespace heddle {

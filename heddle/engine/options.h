@@ -10,14 +10,14 @@
 #include <type_traits>
 
 #include "heddle/engine/planner.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 
 struct Artefact;
 struct MemoryNeed;
 
-// Says what an option means where the programs were made ahead of time (ir/artefact.h).
+// Says what an option means where the programs were made ahead of time (ir/executor/artefact.h).
 enum class Kept : u8 {
   kNot,    // nothing: it decides no program
   kTaken,  // what the programs have, whatever is asked for

@@ -10,7 +10,7 @@
 
 #include "heddle/engine/passes.h"
 #include "heddle/ir/graph.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle {
 

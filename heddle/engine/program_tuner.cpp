@@ -11,7 +11,7 @@
 #include "heddle/base/digest.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/engine/engine.h"
-#include "heddle/ir/check.h"
+#include "heddle/ir/check/check.h"
 #include "heddle/ir/op.h"
 #include "heddle/ir/registry.h"
 #include "heddle/schedule/schedule.h"

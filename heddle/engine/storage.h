@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "heddle/engine/model.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 #include "heddle/ir/row_classes.h"
 
 namespace heddle {

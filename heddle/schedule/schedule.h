@@ -1,6 +1,6 @@
 // A schedule orders the tiles of a graph on workers. Homes are given: a policy chooses only the order, and
 // the worker of a tile without a home. A policy is one file of this folder, x.cpp with `const
-// Scheduler& x::scheduler()`, and is found by its name. Policies depend only on ir/. Tile costs (ir/cost.h)
+// Scheduler& x::scheduler()`, and is found by its name. Policies depend only on ir/. Tile costs (ir/program/cost.h)
 // guide a policy; no result depends on them.
 #pragma once
 

@@ -7,7 +7,7 @@
 #include "heddle/base/file.h"
 #include "heddle/base/json_view.h"
 #include "heddle/base/stopwatch.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

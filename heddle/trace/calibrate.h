@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "heddle/ir/cost.h"
+#include "heddle/ir/program/cost.h"
 #include "heddle/ir/trace.h"
 
 namespace heddle {

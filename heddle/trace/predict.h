@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "heddle/ir/cost.h"
+#include "heddle/ir/program/cost.h"
 #include "heddle/ir/trace.h"
 
 namespace heddle {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "heddle/ir/cost.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
+#include "heddle/ir/program/cost.h"
 
 namespace heddle {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 #include "heddle/ir/trace.h"
 
 namespace heddle {

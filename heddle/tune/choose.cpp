@@ -5,7 +5,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
 #include "heddle/base/progress.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle::tune {
 namespace {

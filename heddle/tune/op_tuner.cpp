@@ -14,7 +14,7 @@
 #include "heddle/base/parallel.h"
 #include "heddle/base/python_packages.h"
 #include "heddle/base/stopwatch.h"
-#include "heddle/ir/call_cache.h"
+#include "heddle/ir/call/call_cache.h"
 #include "heddle/ir/shape.h"
 
 namespace heddle::tune {

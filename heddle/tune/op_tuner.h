@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/executor.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/tune/choose.h"
 
 namespace heddle::tune {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "python/src/object.h"
 
 namespace heddle::python {

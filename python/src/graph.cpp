@@ -10,8 +10,8 @@
 
 #include "heddle/base/error.h"
 #include "heddle/engine/builtins.h"
-#include "heddle/ir/check.h"
-#include "heddle/ir/print.h"
+#include "heddle/ir/check/check.h"
+#include "heddle/ir/program/print.h"
 #include "heddle/schedule/schedule.h"
 #include "heddle/trace/timeline.h"
 #include "python/src/policy.h"

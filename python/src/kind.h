@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "heddle/base/error.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "python/src/exchange.h"
 #include "python/src/object.h"
 

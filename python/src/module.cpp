@@ -3,7 +3,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/near_names.h"
 #include "heddle/base/python_packages.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "python/src/call.h"
 #include "python/src/cases.h"
 #include "python/src/describe.h"

@@ -7,7 +7,7 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/builtins.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/hub_cache.h"
 #include "heddle/model/hf/other_formats.h"

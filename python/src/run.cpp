@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "heddle/base/error.h"
-#include "heddle/ir/call_cache.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/call/call_cache.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/shape.h"
 #include "python/src/arguments.h"
 #include "python/src/columns.h"

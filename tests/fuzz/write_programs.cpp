@@ -7,7 +7,7 @@
 #include "heddle/base/file.h"
 #include "heddle/engine/builtins.h"
 #include "heddle/engine/engine.h"
-#include "heddle/ir/artefact.h"
+#include "heddle/ir/executor/artefact.h"
 #include "heddle/ir/registry.h"
 #include "tests/support/case_program.h"
 #include "tests/support/golden.h"

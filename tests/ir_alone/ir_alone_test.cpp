@@ -2,10 +2,10 @@
 // builds a graph of it, and checks and prints a hand-made program.
 #include <gtest/gtest.h>
 
-#include "heddle/ir/check.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/check/check.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/graph.h"
-#include "heddle/ir/print.h"
+#include "heddle/ir/program/print.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/tile_grid.h"

@@ -10,7 +10,7 @@
 #include "heddle/backend/cuda/program/body_check.h"
 #include "heddle/backend/cuda/program/kernel_source.h"
 #include "heddle/backend/cuda/program/requests.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/flash_attention/flash_attention.h"

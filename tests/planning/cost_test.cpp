@@ -1,6 +1,6 @@
 // Costs of a program's tiles: each weight counts once for any number of workers, and pages count what
 // attention reads.
-#include "heddle/ir/cost.h"
+#include "heddle/ir/program/cost.h"
 
 #include <gtest/gtest.h>
 

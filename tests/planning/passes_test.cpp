@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/engine/planner.h"
-#include "heddle/ir/check.h"
+#include "heddle/ir/check/check.h"
 #include "heddle/ir/rules.h"
 #include "heddle/model/build/family.h"
 #include "heddle/ops/add/add.h"

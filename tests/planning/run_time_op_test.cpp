@@ -7,8 +7,8 @@
 
 #include "heddle/base/error.h"
 #include "heddle/engine/compile.h"
-#include "heddle/ir/check.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/check/check.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/infer.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"

@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "heddle/ir/check.h"
-#include "heddle/ir/print.h"
+#include "heddle/ir/check/check.h"
+#include "heddle/ir/program/print.h"
 #include "heddle/schedule/schedule.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/rounds.h"

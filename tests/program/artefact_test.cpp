@@ -1,5 +1,5 @@
 // Programs made ahead of time, as people use them: heddle compile, then --program, on the CPU's executors.
-#include "heddle/ir/artefact.h"
+#include "heddle/ir/executor/artefact.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "heddle/base/file.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 #include "tests/support/scratch.h"
 
 namespace heddle {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "heddle/ir/executor.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
+#include "heddle/ir/executor/executor.h"
 #include "tests/support/case_memory.h"
 
 namespace heddle {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/op.h"
 #include "heddle/ir/shape.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "heddle/ir/op.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle {
 

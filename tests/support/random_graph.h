@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "heddle/engine/compile.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/check.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/check/check.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle {
 

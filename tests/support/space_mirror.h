@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "tests/support/case_memory.h"
 
 namespace heddle {

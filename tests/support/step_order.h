@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/heddle/support/engine_flags.h"
-#include "heddle/ir/cost.h"
+#include "heddle/ir/program/cost.h"
 
 namespace heddle {
 

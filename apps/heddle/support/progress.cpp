@@ -6,7 +6,7 @@
 
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle {
 

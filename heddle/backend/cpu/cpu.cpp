@@ -1,7 +1,7 @@
 // The CPU backend: which executors it has.
 #include "heddle/backend/cpu/describe.h"
 #include "heddle/backend/cpu/op_call.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "heddle/backend/cpu/scalar_block.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -6,7 +6,7 @@
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
-#include "heddle/ir/call_cache.h"
+#include "heddle/ir/call/call_cache.h"
 #include "heddle/ir/shape.h"
 #include "heddle/ir/tile_grid.h"
 

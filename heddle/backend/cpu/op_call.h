@@ -2,7 +2,7 @@
 // calls as many helpers as the caller allows. The number of helpers changes no bit of a result.
 #pragma once
 
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 
 namespace heddle {
 

@@ -10,8 +10,8 @@
 #include "heddle/backend/cpu/scalar_block.h"
 #include "heddle/backend/cpu/tile_runner.h"
 #include "heddle/base/stopwatch.h"
-#include "heddle/ir/waits.h"
-#include "heddle/ir/watch.h"
+#include "heddle/ir/executor/waits.h"
+#include "heddle/ir/executor/watch.h"
 
 namespace heddle {
 namespace {

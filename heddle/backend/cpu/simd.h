@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "heddle/backend/cpu/arch/matrix.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -19,8 +19,8 @@
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
 #include "heddle/base/thread.h"
-#include "heddle/ir/waits.h"
-#include "heddle/ir/watch.h"
+#include "heddle/ir/executor/waits.h"
+#include "heddle/ir/executor/watch.h"
 
 namespace heddle {
 namespace {

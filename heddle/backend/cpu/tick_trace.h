@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 #include "heddle/ir/trace.h"
 
 namespace heddle {

@@ -5,7 +5,7 @@
 
 #include "heddle/backend/cpu/bodies.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/registry.h"
 
 namespace heddle {

@@ -17,7 +17,7 @@
 #include "heddle/backend/cuda/program/requests.h"
 #include "heddle/backend/cuda/runtime/free_memory.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle {
 

@@ -7,7 +7,7 @@
 #include "heddle/backend/cuda/compiler/archs.h"
 #include "heddle/backend/cuda/compiler/cubin_cache.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "heddle/base/result.h"
-#include "heddle/ir/device_code.h"
+#include "heddle/ir/executor/device_code.h"
 
 namespace heddle::cuda {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "heddle/backend/cuda/compiler/cubin_cache.h"
-#include "heddle/ir/device_code.h"
+#include "heddle/ir/executor/device_code.h"
 
 namespace heddle::cuda {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "heddle/backend/cuda/runtime/stream.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 #include "heddle/ir/trace.h"
 
 namespace heddle::cuda {

@@ -9,7 +9,7 @@
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/backend/cuda/runtime/kernel.h"
 #include "heddle/backend/cuda/runtime/memory.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "heddle/ir/waits.h"
+#include "heddle/ir/executor/waits.h"
 
 namespace heddle::cuda {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "heddle/backend/cuda/device/params.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle::cuda {
 

@@ -4,8 +4,8 @@
 
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/runtime/memory.h"
-#include "heddle/ir/executor.h"
-#include "heddle/ir/watch.h"
+#include "heddle/ir/executor/executor.h"
+#include "heddle/ir/executor/watch.h"
 
 namespace heddle::cuda {
 

@@ -7,7 +7,7 @@
 
 #include "heddle/backend/cuda/runtime/device.h"
 #include "heddle/backend/cuda/runtime/tensor_map.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 
 namespace heddle::cuda {
 

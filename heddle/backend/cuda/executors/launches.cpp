@@ -12,7 +12,7 @@
 #include "heddle/backend/cuda/program/launches_code.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/backend/cuda/runtime/tensor_map.h"
-#include "heddle/ir/watch.h"
+#include "heddle/ir/executor/watch.h"
 
 namespace heddle {
 namespace cuda {

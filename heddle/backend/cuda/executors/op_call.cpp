@@ -8,7 +8,7 @@
 #include "heddle/backend/cuda/executors/kernel_call.h"
 #include "heddle/backend/cuda/executors/standalone_kernels.h"
 #include "heddle/backend/cuda/program/program_source.h"
-#include "heddle/ir/call_cache.h"
+#include "heddle/ir/call/call_cache.h"
 #include "heddle/ir/product.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/tile_grid.h"

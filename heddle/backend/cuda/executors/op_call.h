@@ -3,7 +3,7 @@
 // loaded once for each context.
 #pragma once
 
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 
 namespace heddle::cuda {
 

@@ -10,7 +10,7 @@
 #include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/ir/op.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle::cuda {
 

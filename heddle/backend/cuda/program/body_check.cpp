@@ -17,7 +17,7 @@
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/backend/cuda/program/requests.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/row_classes.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/device_code.h"
+#include "heddle/ir/executor/device_code.h"
 
 namespace heddle::cuda {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/executor.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/executor/executor.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle::cuda {
 

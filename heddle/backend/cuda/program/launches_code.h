@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "heddle/backend/cuda/compiler/jit.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::cuda {

@@ -8,7 +8,7 @@
 
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/program/known_args.h"
-#include "heddle/ir/program.h"
+#include "heddle/ir/program/program.h"
 
 namespace heddle::cuda {
 

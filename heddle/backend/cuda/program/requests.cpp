@@ -10,7 +10,7 @@
 #include "heddle/backend/cuda/program/launches_code.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/op_call.h"
+#include "heddle/ir/call/op_call.h"
 #include "heddle/ir/registry.h"
 
 namespace heddle::cuda {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "heddle/backend/cuda/compiler/jit.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle::cuda {
 

@@ -5,7 +5,7 @@
 #include "heddle/backend/cuda/runtime/device.h"
 #include "heddle/backend/cuda/runtime/memory.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/executor/executor.h"
 
 namespace heddle::cuda {
 namespace {
