@@ -1,5 +1,5 @@
 // The kernel of docs/kernels.md, which explains it, for the op of sums_of_rows.py.
-#include "heddle/backend/cuda/device/kernel_sm80.cuh"
+#include "heddle/kit/kernel_sm80.cuh"
 #include "heddle/tile/budget.h"
 #include "heddle/tile/copy_plan.h"
 #include "heddle/tile/mma_plan.h"

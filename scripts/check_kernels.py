@@ -156,8 +156,7 @@ def findings(log, kernels, moves_registers=False):
 # ---- Faults that must be found
 
 PLANTED = """
-#include "heddle/kit/arch/common.cuh"
-#include "heddle/backend/cuda/device/kernel_sm90.cuh"
+#include "heddle/kit/kernel_sm90.cuh"
 using namespace heddle;
 using namespace heddle::device;
 """

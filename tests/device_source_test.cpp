@@ -4,6 +4,7 @@
 
 #include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/ir/call/op_call.h"
 #include "heddle/ir/registry.h"
@@ -49,6 +50,23 @@ TEST_P(DeviceSource, OpsByThemselvesCompile) {
       EXPECT_LE(kernel.spill_store_bytes + kernel.spill_load_bytes, get_op(requests[i].name).kernel ? 48 : 0)
           << requests[i].name;
     }
+}
+
+// Files of the kit and of whole kernels include what they use, and open their own namespaces.
+TEST_P(DeviceSource, FilesCompileByThemselves) {
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<cuda::CompileRequest> requests;
+  for (const EmbeddedFile& file : cuda::device_sources()) {
+    const std::string path(file.path);
+    const bool is_kernel = path.find("_kernel.sm") != path.npos, is_newer = path.ends_with(".sm90.cuh");
+    const bool stands_alone = file.text.find("#pragma once") != file.text.npos;
+    if (path.ends_with(".cuh") && (is_kernel || path.starts_with("heddle/kit/")) && stands_alone &&
+        (!is_newer || GetParam() == "sm_90a"))
+      requests.push_back(
+          {path, fmt::format("#include \"{}\"\n", path), GetParam(), cuda::unoptimised_options()});
+  }
+  EXPECT_GT(requests.size(), 50u);
+  EXPECT_NO_THROW(cuda::compile(requests));
 }
 
 TEST_P(DeviceSource, Compiles) {

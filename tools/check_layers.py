@@ -48,6 +48,7 @@ FRAME = re.compile(
     r"arch::thread\b|threadIdx|blockDim|__(?:shfl|ballot|sync)\w*|\bsync_consumers\b"
     r"|\bk(?:Consumers|Warps|FewRows|ManyRows|OneOp|Known|Uses|ScratchBytes)\b"
 )
+ASSEMBLY = re.compile(r"^[^/\"]*\basm\b")
 WHOLE_KERNEL = re.compile(r"_kernel\.sm\d+\.cuh$")  # these have threads of their own
 LAMBDA_REQUIRED = re.compile(r"\brequires\b[^;{]*\{[^}]*\[[^\]\w]*\]\s*\(")
 # Libraries whose headers take seconds to compile: {header: who includes it, the header for all others}.
@@ -180,6 +181,8 @@ def violations(root):
                 for number, line in enumerate(text.splitlines(), 1)
                 if (found := FRAME.search(line))
             ]
+        if WHOLE_KERNEL.search(path) and "#pragma once" not in text and "struct ChainKernel" not in text:
+            wrong.append(f"{path}: a whole kernel includes what it uses, and begins with #pragma once")
         if path.startswith("heddle/tile/"):
             wrong += [
                 f"{path}:{i.line}: {i.target}: tile/ includes only tile/ and base/"
@@ -188,6 +191,12 @@ def violations(root):
             ]
         if is_device(path) and LAMBDA_REQUIRED.search(text):
             wrong.append(f"{path}: a lambda in a requires expression, which NVRTC takes for a failure")
+        if is_device(path) and not re.match(r"heddle/(?:kit|backend/\w+)/arch/", path):
+            wrong += [
+                f"{path}:{number}: asm stands only in kit/arch"
+                for number, line in enumerate(text.splitlines(), 1)
+                if ASSEMBLY.search(line) and path.startswith("heddle/")
+            ]
         if "__CUDA_ARCH__" in text and not re.match(r"heddle/(?:kit|backend/\w+)/arch/", path):
             wrong.append(f"{path}: __CUDA_ARCH__ stands only in kit/arch and backend/*/arch")
     if any(path.endswith(".cu") for path in measure.files(root, (".cu",), ("heddle",))):

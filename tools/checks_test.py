@@ -80,6 +80,11 @@ class CheckTest(unittest.TestCase):
                 "heddle/ops/add/add.sm80.cuh",
                 "__shfl_xor_sync(~0u, x, 1);\n",
             ),
+            "asm stands only in kit/arch": (
+                "heddle/ops/add/add_kernel.sm90.cuh",
+                '#pragma once\nvoid f() { asm volatile(""); }\n',
+            ),
+            "includes what it uses": ("heddle/ops/add/add_kernel.sm80.cuh", "namespace add {}\n"),
             "kConsumers: a body asks Team": ("heddle/ops/add/add.sm80.cuh", "i += kConsumers;\n"),
             "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "not below it": (

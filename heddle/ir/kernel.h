@@ -1,6 +1,6 @@
 // Whole kernels of an op: launches with threads, roles, clusters and tensor maps of their own, where a tile body in the
 // frame of a CTA per tile would be slower. An op says in OpSpec::kernel how a call would be launched, as plain data; the
-// code is in the file x_kernel.<file>.cuh next to the op (backend/cuda/device/kernel_sm80.cuh). A kernel is compiled for the dtypes of the arguments and for
+// code is in the file x_kernel.<file>.cuh next to the op (kit/kernel_sm80.cuh). A kernel is compiled for the dtypes of the arguments and for
 // `KernelPlan::constants`, never for sizes or strides, which it reads when it runs.
 #pragma once
 

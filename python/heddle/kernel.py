@@ -177,10 +177,10 @@ def _map(declaration, given, call):
     }
 
 
-# A whole kernel may include these. Other files of device/ want the constants of a tile body's frame, and
-# NVRTC has no headers but heddle's.
+# A whole kernel may include these. Files of backend/cuda/device want the constants of a tile body's frame,
+# and NVRTC has no headers but heddle's.
 MAY_INCLUDE = re.compile(
-    r'"heddle/(backend/cuda/(device/kernel_sm(80|90)\.cuh|arch/\w+\.(cuh|h))|tile/\w+\.h|base/types\.h|ir/tensor\.h)"'
+    r'"heddle/(kit/(\w+/)?\w+\.cuh|kit/arch/tensor_map\.h|tile/\w+\.h|base/types\.h|ir/tensor\.h)"'
 )
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include[ \t]*.*|pragma[ \t]+once.*)$", re.MULTILINE)
 
@@ -205,8 +205,8 @@ def include_fault(text, first):
         if "pragma" not in found[0] and not MAY_INCLUDE.fullmatch(what.split("//")[0].strip()):
             line = first + text.count("\n", 0, found.start())
             return line, (
-                f"it includes {what.strip()}; must be heddle/backend/cuda/device/kernel_sm80.cuh or"
-                " kernel_sm90.cuh, or a header of heddle/backend/cuda/arch or heddle/tile (docs/kernels.md)"
+                f"it includes {what.strip()}; must be heddle/kit/kernel_sm80.cuh or kernel_sm90.cuh, or another"
+                " header of heddle/kit or heddle/tile (docs/kernels.md)"
             )
     return None
 

@@ -97,8 +97,14 @@ def headers(folder):
 EVERYTHING = "".join(
     f'#include "{path}"\n'
     for path in (
-        "heddle/backend/cuda/device/kernel_sm80.cuh",
-        *headers("backend/cuda/arch"),
+        "heddle/kit/kernel_sm80.cuh",
+        *headers("kit/arch"),
+        *(
+            path
+            for room in ("move", "rows", "value")
+            for path in headers(f"kit/{room}")
+            if path[-3:] == "cuh"
+        ),
         *(path for path in headers("tile") if path.endswith(".h")),
         "heddle/base/types.h",
         "heddle/ir/tensor.h",
@@ -114,7 +120,7 @@ struct Kernel {
   }
 };
 """
-ALL_OF_SM90 = '#include "heddle/backend/cuda/device/kernel_sm90.cuh"\n'
+ALL_OF_SM90 = '#include "heddle/kit/kernel_sm90.cuh"\n'
 
 
 @needs_nvrtc

@@ -2,8 +2,7 @@
 // put elements, what descriptors reach. Each is written with the values of heddle/tile, and its result is known without them.
 #pragma once
 
-#include "heddle/backend/cuda/device/kernel_sm90.cuh"
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel_sm90.cuh"
 #include "heddle/tile/copy_plan.h"
 #include "heddle/tile/mma_plan.h"
 #include "heddle/tile/reduce_plan.h"

@@ -182,6 +182,9 @@ inline void arrive_threads() {
   asm volatile("bar.arrive %0, %1;" ::"n"(kNumber), "n"(kThreads) : "memory");
 }
 
+inline void store_release(u32* address, u32 value) {
+  asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
 inline u32 load_acquire(const u32* address) {
   u32 value;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");

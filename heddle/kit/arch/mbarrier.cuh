@@ -49,4 +49,16 @@ inline void wait_barrier(OnChip barrier, u32 parity) {
       : "memory");
 }
 
+// Waits for another CTA to store `value` there with release.
+inline void wait_acquire(const u32* address, u32 value) {
+  asm volatile(
+      "{.reg .pred p; .reg .u32 seen; .reg .u64 begin, now;\n"
+      "mov.u64 begin, %%clock64;\n"
+      "again_%=:\nld.acquire.gpu.u32 seen, [%0];\nsetp.eq.u32 p, seen, %1;\n@p bra done_%=;\n"
+      "mov.u64 now, %%clock64; sub.u64 now, now, begin; setp.gt.u64 p, now, %2;\n@!p bra again_%=;\ntrap;\n"
+      "done_%=:\n}" ::"l"(address),
+      "r"(value), "n"(kMostWaitTicks)
+      : "memory");
+}
+
 }  // namespace heddle::device::arch

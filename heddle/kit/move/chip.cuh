@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/shared_memory.cuh"
 
 namespace heddle::device {
 
@@ -22,14 +23,12 @@ struct Shared {
   void store(const T& value) const {
     const Words words = __builtin_bit_cast(Words, value);
 #pragma unroll
-    for (u32 i = 0; i < sizeof(T) / 4; ++i)
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(place.at + 4 * i), "r"(words.at[i]) : "memory");
+    for (u32 i = 0; i < sizeof(T) / 4; ++i) arch::store_shared(place + 4 * i, words.at[i]);
   }
   T load() const {
     Words words;
 #pragma unroll
-    for (u32 i = 0; i < sizeof(T) / 4; ++i)
-      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words.at[i]) : "r"(place.at + 4 * i) : "memory");
+    for (u32 i = 0; i < sizeof(T) / 4; ++i) words.at[i] = arch::load_shared(place + 4 * i);
     return __builtin_bit_cast(T, words);
   }
 };

@@ -40,7 +40,7 @@ class Exchange {
     float* const own = sums + kRank * kOwn;
 #pragma unroll
     for (i32 i = 0; i < kOwn; i += 4) add_word<kRank>(own + i, i / 4, member);
-    asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
+    arch::sync_threads<128>(barrier);
     if (member == 0)
 #pragma unroll
       for (i32 i = 1; i < kParts; ++i) arch::arrive_at(free_, u32((kRank + i) % kParts));

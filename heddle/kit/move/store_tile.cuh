@@ -3,6 +3,7 @@
 
 #include "heddle/kit/arch/bulk.cuh"
 #include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/shared_memory.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 
 namespace heddle::device {
@@ -51,9 +52,7 @@ inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
         const u32 row = warp * 16 + lane / 4 + half * 8;
         const u32 column = (j % 4 * 2 + lane % 4 / 2) ^ (row % 8);
         const arch::OnChip to = stage + (j / 4 * 8192 + row * 128 + column * 16 + lane % 2 * 8);
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to.at), "f"(sums[j * 4 + half * 2]),
-                     "f"(sums[j * 4 + half * 2 + 1])
-                     : "memory");
+        arch::store_shared(to, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
   }
 }
@@ -65,10 +64,10 @@ inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const Ten
                        u32 barrier) {
   const bool speaks = threadIdx.x % 128 == 0;
   if (speaks) arch::wait_stores_read<0>();
-  asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
+  arch::sync_threads<128>(barrier);
   stage_sums<kType>(sums, stage);
   arch::show_to_copies();
-  asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
+  arch::sync_threads<128>(barrier);
   if (!speaks) return;
   constexpr i32 kBlock = 128 / size_of(kType);
 #pragma unroll

@@ -30,10 +30,8 @@ class Turns {
   static Turn take(u32 group) { return Turn(group); }
 
  private:
-  static void wait(u32 barrier) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(256) : "memory"); }
-  static void pass_on(u32 group) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(kFirst + (group + 1) % kGroups), "n"(256) : "memory");
-  }
+  static void wait(u32 barrier) { arch::sync_threads<256>(barrier); }
+  static void pass_on(u32 group) { arch::arrive_threads<256>(kFirst + (group + 1) % kGroups); }
 };
 
 }  // namespace heddle::device

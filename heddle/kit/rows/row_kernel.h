@@ -1,4 +1,4 @@
-// Plans of whole kernels whose work is rows or single elements of matrices (kit/rows/row_kernel.cuh): as fast as memory is. An op
+// Plans of whole kernels whose work is rows or single elements of matrices: as fast as memory is. An op
 // says what it has (RowWork), and x_kernel.sm80.cuh does it.
 #pragma once
 

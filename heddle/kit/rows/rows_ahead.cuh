@@ -1,7 +1,8 @@
-// Rows on their way to shared memory while others are worked on (row_kernel.cuh). Each thread copies the elements that it needs itself,
+// Rows on their way to shared memory while others are worked on. Each thread copies the elements that it needs itself,
 // so that copies need no barrier.
 #pragma once
 
+#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/parts.h"
 #include "heddle/kit/rows/row_share.cuh"
 

@@ -1,5 +1,12 @@
 // The gradient of an activation, element by element.
-namespace activation_backward {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/elements.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/activation/activation_backward.h"
+
+namespace heddle::device::activation_backward {
 
 #include "heddle/ops/activation/activate.cuh"
 
@@ -20,4 +27,4 @@ struct Kernel {
   }
 };
 
-}  // namespace activation_backward
+}  // namespace heddle::device::activation_backward

@@ -1,5 +1,12 @@
 // An activation, eight elements at a time.
-namespace activation {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/elements.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/activation/activation.h"
+
+namespace heddle::device::activation {
 
 #include "heddle/ops/activation/activate.cuh"
 
@@ -18,4 +25,4 @@ struct Kernel {
   }
 };
 
-}  // namespace activation
+}  // namespace heddle::device::activation

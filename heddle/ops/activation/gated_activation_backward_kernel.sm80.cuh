@@ -1,5 +1,12 @@
 // The gradients of f(gate) * up of pairs that lie side by side, eight pairs at a time.
-namespace gated_activation_backward {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/activation/gated_activation_backward.h"
+
+namespace heddle::device::gated_activation_backward {
 
 #include "heddle/ops/activation/activate.cuh"
 
@@ -43,4 +50,4 @@ struct Kernel {
   }
 };
 
-}  // namespace gated_activation_backward
+}  // namespace heddle::device::gated_activation_backward

@@ -1,5 +1,12 @@
 // f(gate) * up of pairs that lie side by side, eight pairs at a time.
-namespace gated_activation {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/activation/gated_activation.h"
+
+namespace heddle::device::gated_activation {
 
 #include "heddle/ops/activation/activate.cuh"
 
@@ -35,4 +42,4 @@ struct Kernel {
   }
 };
 
-}  // namespace gated_activation
+}  // namespace heddle::device::gated_activation

@@ -1,5 +1,12 @@
 // The gradients of f(gate) * up, eight elements at a time.
-namespace gated_product_backward {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/activation/gated_product_backward.h"
+
+namespace heddle::device::gated_product_backward {
 
 #include "heddle/ops/activation/activate.cuh"
 
@@ -42,4 +49,4 @@ struct Kernel {
   }
 };
 
-}  // namespace gated_product_backward
+}  // namespace heddle::device::gated_product_backward

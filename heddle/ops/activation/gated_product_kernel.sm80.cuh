@@ -1,5 +1,12 @@
 // f(gate) * up, element by element.
-namespace gated_product {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/elements.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/activation/gated_product.h"
+
+namespace heddle::device::gated_product {
 
 #include "heddle/ops/activation/activate.cuh"
 
@@ -20,4 +27,4 @@ struct Kernel {
   }
 };
 
-}  // namespace gated_product
+}  // namespace heddle::device::gated_product

@@ -1,5 +1,12 @@
 // A step of AdamW, eight elements at a time: each is read once and written once.
-namespace adamw {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/adamw/adamw.h"
+
+namespace heddle::device::adamw {
 
 #include "heddle/ops/adamw/factors.cuh"
 
@@ -48,4 +55,4 @@ struct Kernel {
   }
 };
 
-}  // namespace adamw
+}  // namespace heddle::device::adamw

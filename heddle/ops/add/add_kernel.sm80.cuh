@@ -1,5 +1,12 @@
 // y = a + b, element by element.
-namespace add {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/elements.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/add/add.h"
+
+namespace heddle::device::add {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
@@ -18,4 +25,4 @@ struct Kernel {
   }
 };
 
-}  // namespace add
+}  // namespace heddle::device::add

@@ -225,9 +225,7 @@ struct ChainKernel {
       uint4 value{};
       if (position >= source.begin && position < source.end) value = *word_of(source, side, position, column);
       const u32 place = u32(i) * kRowBytes + u32((word ^ i) & 7) * 16;
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to.at + place), "r"(value.x),
-                   "r"(value.y), "r"(value.z), "r"(value.w)
-                   : "memory");
+      arch::store_shared(to + place, value);
     }
   }
   static const uint4* word_of(const Source& source, const Side& side, i32 position, i32 column) {

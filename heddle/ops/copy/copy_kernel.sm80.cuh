@@ -1,5 +1,12 @@
 // A copy in words, also to another element type.
-namespace copy {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/elements.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/copy/copy.h"
+
+namespace heddle::device::copy {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
@@ -16,4 +23,4 @@ struct Kernel {
   }
 };
 
-}  // namespace copy
+}  // namespace heddle::device::copy

@@ -1,5 +1,16 @@
 // dlogits of short rows in registers, or of stretches of rows: each element from its own logit.
-namespace cross_entropy_backward {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/softsum.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/cross_entropy/cross_entropy_backward.h"
+
+namespace heddle::device::cross_entropy_backward {
 
 #include "heddle/ops/cross_entropy/target.cuh"
 
@@ -104,4 +115,4 @@ struct Kernel {
   };
 };
 
-}  // namespace cross_entropy_backward
+}  // namespace heddle::device::cross_entropy_backward

@@ -1,5 +1,14 @@
 // The loss of rows, in one pass: the maximum and the sum of weights are kept online (Milakov and Gimelshein, 2018).
-namespace cross_entropy {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/softsum.cuh"
+#include "heddle/ops/cross_entropy/cross_entropy.h"
+
+namespace heddle::device::cross_entropy {
 
 #include "heddle/ops/cross_entropy/target.cuh"
 
@@ -85,4 +94,4 @@ struct Kernel {
   };
 };
 
-}  // namespace cross_entropy
+}  // namespace heddle::device::cross_entropy

@@ -1,5 +1,16 @@
 // The kernels before and after the main one of flash_attention_backward: lse and delta in the form that copies can take, and dq in
-// rows; and which keys and queries a CTA of the main one has. Included inside the namespace of that kernel.
+// rows; and which keys and queries a CTA of the main one has.
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
+#include "heddle/ops/flash_attention/flash_attention_backward.h"
+
+namespace heddle::device::flash_attention_backward {
+
+using namespace attention_parts;
 
 constexpr float kLog2E = 1.4426950409f;
 constexpr i64 kFar = 1 << 30;  // more than any number of keys
@@ -229,3 +240,5 @@ struct Finish : Facts<Config> {
     }
   }
 };
+
+}  // namespace heddle::device::flash_attention_backward

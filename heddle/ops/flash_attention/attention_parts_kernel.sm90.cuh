@@ -1,5 +1,11 @@
-// Parts of the whole kernels of the family: elements of any float, sequences of different lengths, values on chip. Included inside
-// the namespace of each of them.
+// Parts of the whole kernels of the family: elements of any float, sequences of different lengths, values on chip.
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/ops/flash_attention/attention_mask.h"
+
+namespace heddle::device::attention_parts {
 
 template <DType kType>
 inline float load_element(const u8* from, i64 at) {
@@ -45,3 +51,5 @@ struct Parts {
     return {first, max(first, clamp(other[n], other_rows))};
   }
 };
+
+}  // namespace heddle::device::attention_parts

@@ -12,9 +12,28 @@
 // In loops on purpose: 1 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 2 empty-l1: a CTA waits for its turn
 // Known: 20 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
-namespace flash_attention_backward {
+#pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/shared_memory.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/attention/products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/ops/flash_attention/attention_backward_sides_kernel.sm90.cuh"
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
+#include "heddle/ops/flash_attention/flash_attention_backward.h"
+
+namespace heddle::device::flash_attention_backward {
+
+using namespace attention_parts;
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
@@ -22,8 +41,6 @@ struct KernelConfig {
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
   static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
 };
-
-#include "heddle/ops/flash_attention/attention_backward_sides_kernel.sm90.cuh"
 
 template <class Config>
 struct Kernel : Facts<Config> {
@@ -196,7 +213,7 @@ struct Kernel : Facts<Config> {
     const auto drain_step = [&](i64 place, u32 before) {
       u32* const turn = reinterpret_cast<u32*>(workspace) + place;
       float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kDqBytes / 4);
-      if (before > 0) wait_for(turn, before);
+      if (before > 0) arch::wait_acquire(turn, before);
       arch::show_memory_to_copies();
       if (before == 0)
         arch::store_bytes(to, from, kDqBytes);
@@ -209,7 +226,7 @@ struct Kernel : Facts<Config> {
       arch::show_memory_to_copies();
       // A relaxed store saves 1 to 15 %, but then sums had other bits in 63 of 500 runs (H200, CTAs close to one another): a copy
       // that has ended for this thread need not have been added up for others.
-      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
+      arch::store_release(turn, before + 1);
     };
     if constexpr (kHasLists) {
 #pragma unroll 1
@@ -233,17 +250,6 @@ struct Kernel : Facts<Config> {
         drain_step(place, before);
       }
     }
-  }
-  // One block of assembly, as arch::wait_barrier.
-  static void wait_for(const u32* turn, u32 before) {
-    asm volatile(
-        "{.reg .pred p; .reg .u32 seen; .reg .u64 begin, now;\n"
-        "mov.u64 begin, %%clock64;\n"
-        "again_%=:\nld.acquire.gpu.u32 seen, [%0];\nsetp.eq.u32 p, seen, %1;\n@p bra done_%=;\n"
-        "mov.u64 now, %%clock64; sub.u64 now, now, begin; setp.gt.u64 p, now, %2;\n@!p bra again_%=;\ntrap;\n"
-        "done_%=:\n}" ::"l"(turn),
-        "r"(before), "n"(arch::kMostWaitTicks)
-        : "memory");
   }
 
   // 64 keys, in four warps. Scores lie with keys as rows: a thread has parts of two of them.
@@ -349,7 +355,7 @@ struct Kernel : Facts<Config> {
       const u64 a = arch::descriptor(left + own_keys * 8192), b = arch::descriptor(right + own_queries * 128);
       // The product writes them: what they held takes no registers until here.
 #pragma unroll
-      for (i32 i = 0; i < kOwn / 2; ++i) asm volatile("" : "=f"(sums[i])::"memory");
+      for (i32 i = 0; i < kOwn / 2; ++i) arch::leave_unset(sums[i]);
       arch::begin_products();
 #pragma unroll
       for (i32 c = 0; c < kDim / 16; ++c) {
@@ -425,11 +431,6 @@ struct Kernel : Facts<Config> {
       }
     }
 
-    static float2 load_pair(arch::OnChip at) {
-      float2 pair;
-      asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(at.at) : "memory");
-      return pair;
-    }
     // s becomes p, and then p times the slope of the cap.
     void to_weights(i32 head, i32 first) {
       u32 slope[Config::kSoftcap ? kOwn / 4 : 1];  // pairs of f16
@@ -437,7 +438,7 @@ struct Kernel : Facts<Config> {
       const float exponent = kBends ? kLog2E : scale * kLog2E;
 #pragma unroll
       for (i32 j = 0; j < kOwn / 8; ++j) {
-        const float2 lse = load_pair(chip.lse(place.slot) + (own_queries + 8 * j + column) * 4);
+        const float2 lse = arch::load_shared_pair(chip.lse(place.slot) + (own_queries + 8 * j + column) * 4);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c)
           s[4 * j + c] = arch::exp2(__fmaf_rn(s[4 * j + c], exponent, -(c % 2 == 0 ? lse.x : lse.y)));
@@ -506,7 +507,8 @@ struct Kernel : Facts<Config> {
     void to_gradients() {
 #pragma unroll
       for (i32 j = 0; j < kOwn / 8; ++j) {
-        const float2 delta = load_pair(chip.delta(place.slot) + (own_queries + 8 * j + column) * 4);
+        const float2 delta =
+            arch::load_shared_pair(chip.delta(place.slot) + (own_queries + 8 * j + column) * 4);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c)
           dp[4 * j + c] = s[4 * j + c] * (dp[4 * j + c] - (c % 2 == 0 ? delta.x : delta.y));
@@ -522,7 +524,7 @@ struct Kernel : Facts<Config> {
         arch::store_matrices(to + ((own_queries / 8 + 2 * c + lane() / 16) ^ (lane() % 8)) * 16, values[c][0],
                              values[c][1], values[c][2], values[c][3]);
       arch::show_to_copies();
-      asm volatile("bar.sync 1, 256;" ::: "memory");
+      arch::sync_threads<1, 256>();
     }
     // dq = ds^T k, of which this group has half of the columns.
     void multiply_dq(float (&dq)[kHalf / 2], arch::OnChip shared_ds) const {
@@ -539,9 +541,7 @@ struct Kernel : Facts<Config> {
       const arch::OnChip to = chip.dq + turn_of_step() % kPlaces * kDqBytes + w * kHalfBytes + thread * 16;
 #pragma unroll
       for (i32 j = 0; j < kHalf / 8; ++j)
-        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"((to + j * 2048).at), "f"(dq[4 * j]),
-                     "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3])
-                     : "memory");
+        arch::store_shared(to + j * 2048, float4{dq[4 * j], dq[4 * j + 1], dq[4 * j + 2], dq[4 * j + 3]});
       arch::show_to_copies();
       if constexpr (kHasLists)
         say(listed);
@@ -568,4 +568,4 @@ struct Kernel : Facts<Config> {
   };
 };
 
-}  // namespace flash_attention_backward
+}  // namespace heddle::device::flash_attention_backward

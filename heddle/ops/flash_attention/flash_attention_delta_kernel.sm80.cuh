@@ -1,5 +1,11 @@
 // flash_attention_delta as a whole kernel: a few neighbouring lanes have a head of a row, each eight elements.
-namespace flash_attention_delta {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/ops/flash_attention/flash_attention_delta.h"
+
+namespace heddle::device::flash_attention_delta {
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
@@ -46,4 +52,4 @@ struct Kernel {
   }
 };
 
-}  // namespace flash_attention_delta
+}  // namespace heddle::device::flash_attention_delta

@@ -3,9 +3,28 @@
 // scores, and groups take turns at the tensor cores. CTAs go from tile to tile, those with the most keys first. Keys are taken from
 // the last block to the first, so the order of each sum depends on the sequence and the constants alone.
 // Known: 8 spill: of few words in a block of keys; its times in bench/results have them
-namespace flash_attention {
+#pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/attention/products.cuh"
+#include "heddle/kit/attention/running_softmax.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/turns.cuh"
+#include "heddle/kit/rows/eight.cuh"
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
+#include "heddle/ops/flash_attention/flash_attention.h"
+
+namespace heddle::device::flash_attention {
+
+using namespace attention_parts;
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
@@ -257,7 +276,7 @@ struct Kernel {
     }
     // No query sees a key.
     void skip() {
-      asm volatile("bar.sync %0, 128;" ::"r"(8 + group) : "memory");  // all threads have read the tile
+      arch::sync_threads<128>(8 + group);  // all threads have read the tile
       if (speaks()) arch::arrive(chip.empty);
 #pragma unroll
       for (i32 i = 0; i < kValueDim / 2; ++i) o[i] = 0;
@@ -421,4 +440,4 @@ struct Kernel {
   };
 };
 
-}  // namespace flash_attention
+}  // namespace heddle::device::flash_attention

@@ -1,7 +1,7 @@
 // The gradient of head_norm. With z = (x - mean) * s, s = 1 / sqrt(mean((x - mean)^2) + eps) and g = weight * dy, of
 // each head of a row, the means of x and g being 0 unless `centred`:
 //   dx = s * (g - mean(g) - z * mean(g * z)); dx = dy in columns after the heads
-//   dweight = sum of dy * z over the rows: here in parts of `part_rows` rows (kit/rows/parts.h), that column_sum adds up
+//   dweight = sum of dy * z over the rows: here in parts of `part_rows` rows, which column_sum adds up
 #pragma once
 
 #include "heddle/kit/rows/parts.h"

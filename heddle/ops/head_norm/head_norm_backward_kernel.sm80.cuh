@@ -1,6 +1,15 @@
 // dx of heads in registers. A CTA has one head of the rows of one part, and keeps its sum of dweight in registers; the next rows are
 // on their way while these are worked on. Columns after the heads are pieces as wide as heads, which dy passes through.
-namespace head_norm_backward {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/rows_ahead.cuh"
+#include "heddle/ops/head_norm/head_norm_backward.h"
+
+namespace heddle::device::head_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 64, kRowThreads = 16;
@@ -80,4 +89,4 @@ struct Kernel {
   }
 };
 
-}  // namespace head_norm_backward
+}  // namespace heddle::device::head_norm_backward

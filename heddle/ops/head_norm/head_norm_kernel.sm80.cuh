@@ -1,5 +1,13 @@
 // Heads of rows in registers. Columns after the heads are pieces as wide as heads, which pass through.
-namespace head_norm {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/head_norm/head_norm.h"
+
+namespace heddle::device::head_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 128, kRowThreads = 16;
@@ -54,4 +62,4 @@ struct Kernel {
   }
 };
 
-}  // namespace head_norm
+}  // namespace heddle::device::head_norm

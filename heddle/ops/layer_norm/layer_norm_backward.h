@@ -1,6 +1,6 @@
 // The gradient of layer_norm. With s = 1 / sqrt(variance + eps), z = (x - mean) * s and g = weight * dy, of each row:
 //   dx = s * (g - mean(g) - z * mean(g * z))
-//   dweight = sum of dy * z, dbias = sum of dy over the rows: here in parts of `part_rows` rows (kit/rows/parts.h), that column_sum adds up
+//   dweight = sum of dy * z, dbias = sum of dy over the rows: here in parts of `part_rows` rows, which column_sum adds up
 #pragma once
 
 #include "heddle/kit/rows/parts.h"

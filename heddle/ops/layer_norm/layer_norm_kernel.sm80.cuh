@@ -1,5 +1,13 @@
 // The norm of rows that lie in registers.
-namespace layer_norm {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/layer_norm/layer_norm.h"
+
+namespace heddle::device::layer_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -69,4 +77,4 @@ struct Kernel {
   }
 };
 
-}  // namespace layer_norm
+}  // namespace heddle::device::layer_norm

@@ -1,5 +1,13 @@
 // The norm of sums of rows, in registers.
-namespace layer_norm_residual {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/layer_norm/layer_norm_residual.h"
+
+namespace heddle::device::layer_norm_residual {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -59,4 +67,4 @@ struct Kernel {
   }
 };
 
-}  // namespace layer_norm_residual
+}  // namespace heddle::device::layer_norm_residual

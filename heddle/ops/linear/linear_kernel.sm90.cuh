@@ -269,9 +269,9 @@ struct ChainKernel {
   }
   static void put(arch::OnChip to, float first, float second) {
     if constexpr (size_of(kOut) == 2)
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(to.at), "r"(pack_pair<kOut>(first, second)) : "memory");
+      arch::store_shared(to, pack_pair<kOut>(first, second));
     else
-      asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to.at), "f"(first), "f"(second) : "memory");
+      arch::store_shared(to, first, second);
   }
   static void stage_pairs(const float (&sums)[kPart / 2], arch::OnChip stage) {
 #pragma unroll
@@ -290,7 +290,7 @@ struct ChainKernel {
           odd ? second : other);
     }
   }
-  static void sync_group(u32 group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
+  static void sync_group(u32 group) { arch::sync_threads<128>(1 + group); }
 };
 
 }  // namespace linear

@@ -3,7 +3,27 @@
 // some that have parts of k. CTAs go from tile to tile, of all batches; sums leave by bulk stores while the next tile is
 // multiplied. Bulk copies fill what lies outside of a matrix with zeros and clip what is stored. A sum has its terms in the order of
 // k, in each of kSplit parts of them. No other constant but kPromotes and kScales changes a bit.
-namespace matmul {
+#pragma once
+
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/pairs.cuh"
+#include "heddle/kit/arch/shared_memory.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/exchange.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/matmul/matmul.h"
+
+namespace heddle::device::matmul {
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
@@ -123,8 +143,7 @@ inline void scale_sums(float (&sums)[kSums], const Args& a, i32 m, i32 n) {
         of_a.data[min(m + i32(threadIdx.x / 32 % 4 * 16 + lane() / 4) + half * 8, a.rows() - 1) * of_a.row];
 #pragma unroll
   for (i32 j = 0; j < kSums / 4; ++j) {
-    if (j % 4 == 0)
-      asm volatile("" ::: "memory");  // all loads at once would take more registers than there are
+    if (j % 4 == 0) arch::hold_order();  // all loads at once would take more registers than there are
 #pragma unroll
     for (i32 i = 0; i < 2; ++i) {
       const float column = of_b.data[min(n + j * 8 + i32(lane() % 4) * 2 + i, a.columns() - 1) * of_b.column];
@@ -469,4 +488,4 @@ struct Kernel {
   }
 };
 
-}  // namespace matmul
+}  // namespace heddle::device::matmul

@@ -2,7 +2,17 @@
 // not take. All threads copy slabs of 128 k of both matrices, some early, and each warp multiplies its rows and columns of them.
 // The sums of a slab are added to others in f32, times their scales where these are of blocks. A sum has its terms in the order of
 // k, and no constant but kPromotes and kScales changes a bit.
-namespace scaled_mm {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/matmul/scaled_mm.h"
+
+namespace heddle::device::scaled_mm {
 
 #include "heddle/ops/matmul/scales_at.cuh"
 
@@ -185,4 +195,4 @@ struct Kernel {
   }
 };
 
-}  // namespace scaled_mm
+}  // namespace heddle::device::scaled_mm

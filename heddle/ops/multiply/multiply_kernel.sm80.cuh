@@ -1,5 +1,12 @@
 // y = a * b, element by element.
-namespace multiply {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/elements.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/multiply/multiply.h"
+
+namespace heddle::device::multiply {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
@@ -18,4 +25,4 @@ struct Kernel {
   }
 };
 
-}  // namespace multiply
+}  // namespace heddle::device::multiply

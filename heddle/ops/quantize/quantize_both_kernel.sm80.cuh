@@ -1,6 +1,13 @@
 // Codes of squares of 128 x 128 in both layouts, from one read: a thread has eight columns of eight rows, 16 rows apart. The
 // transposed codes are put together on chip.
-namespace quantize_both {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/quantize/quantize_both.h"
+
+namespace heddle::device::quantize_both {
 
 #include "heddle/ops/quantize/encode.cuh"
 #include "heddle/ops/quantize/encode_kernel.cuh"
@@ -78,4 +85,4 @@ struct Kernel {
   }
 };
 
-}  // namespace quantize_both
+}  // namespace heddle::device::quantize_both

@@ -1,5 +1,13 @@
 // Codes of rows in registers. Sixteen neighbouring lanes have the 128 elements of a block.
-namespace quantize {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/quantize/quantize.h"
+
+namespace heddle::device::quantize {
 
 #include "heddle/ops/quantize/encode.cuh"
 #include "heddle/ops/quantize/encode_kernel.cuh"
@@ -49,4 +57,4 @@ struct Kernel {
   }
 };
 
-}  // namespace quantize
+}  // namespace heddle::device::quantize

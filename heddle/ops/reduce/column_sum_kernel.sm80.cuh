@@ -1,5 +1,15 @@
 // Sums of columns: a reduction over the first dimension.
-namespace column_sum {
+#pragma once
+
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/reduce/column_sum.h"
+
+namespace heddle::device::column_sum {
 
 #include "heddle/ops/reduce/over_rows.cuh"
 
@@ -35,4 +45,4 @@ struct Finish : Kernel<Config> {
   }
 };
 
-}  // namespace column_sum
+}  // namespace heddle::device::column_sum

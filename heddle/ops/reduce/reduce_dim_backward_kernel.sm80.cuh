@@ -1,6 +1,16 @@
 // dx of a sum or a mean: each word of it from dy alone. Of a maximum: two launches find the largest elements (over_rows.cuh), and one
 // writes dx. dx is dense.
-namespace reduce_dim_backward {
+#pragma once
+
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/reduce/reduce_dim_backward.h"
+
+namespace heddle::device::reduce_dim_backward {
 
 #include "heddle/ops/reduce/over_rows.cuh"
 
@@ -130,4 +140,4 @@ struct Kernel {
   }
 };
 
-}  // namespace reduce_dim_backward
+}  // namespace heddle::device::reduce_dim_backward

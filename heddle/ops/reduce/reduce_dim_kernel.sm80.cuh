@@ -1,5 +1,15 @@
 // A reduction over the middle dimension, in one launch, or in two where one CTA for each output would leave a GPU idle.
-namespace reduce_dim {
+#pragma once
+
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/reduce/reduce_dim.h"
+
+namespace heddle::device::reduce_dim {
 
 #include "heddle/ops/reduce/over_rows.cuh"
 
@@ -35,4 +45,4 @@ struct Finish : Kernel<Config> {
   }
 };
 
-}  // namespace reduce_dim
+}  // namespace heddle::device::reduce_dim

@@ -1,5 +1,13 @@
 // The sum, maximum or mean of each row, read once. Kernel is the fast one; the others are steps towards it (docs/kernels.md).
-namespace reduce {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/reduce/reduce.h"
+
+namespace heddle::device::reduce {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -107,4 +115,4 @@ struct Kernel : Types<Config> {
 template <class Config>
 struct LongKernel : Kernel<Config, Config::kThreads> {};
 
-}  // namespace reduce
+}  // namespace heddle::device::reduce

@@ -1,6 +1,6 @@
 // The gradient of rms_norm. With s = 1 / sqrt(mean(x^2) + eps) and g = weight * dy, of each row:
 //   dx = s * (g - x * s^2 * mean(g * x))
-//   dweight = sum of dy * x * s over the rows: here in parts of `part_rows` rows (kit/rows/parts.h), that column_sum adds up
+//   dweight = sum of dy * x * s over the rows: here in parts of `part_rows` rows, which column_sum adds up
 #pragma once
 
 #include "heddle/kit/rows/parts.h"

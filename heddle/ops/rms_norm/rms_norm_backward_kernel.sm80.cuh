@@ -1,6 +1,15 @@
 // dx of rows in registers. A CTA, or a cluster for wide rows, has the rows of one part and keeps its sum of dweight in registers; the
 // next rows are on their way while these are worked on.
-namespace rms_norm_backward {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/rows_ahead.cuh"
+#include "heddle/ops/rms_norm/rms_norm_backward.h"
+
+namespace heddle::device::rms_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
@@ -70,4 +79,4 @@ struct Kernel {
   }
 };
 
-}  // namespace rms_norm_backward
+}  // namespace heddle::device::rms_norm_backward

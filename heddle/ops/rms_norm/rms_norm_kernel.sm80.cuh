@@ -1,5 +1,13 @@
 // The norm of rows that lie in registers.
-namespace rms_norm {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/rms_norm/rms_norm.h"
+
+namespace heddle::device::rms_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -45,4 +53,4 @@ struct Kernel {
   }
 };
 
-}  // namespace rms_norm
+}  // namespace heddle::device::rms_norm

@@ -1,5 +1,13 @@
 // The norm of sums of rows, in registers.
-namespace rms_norm_residual {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/rms_norm/rms_norm_residual.h"
+
+namespace heddle::device::rms_norm_residual {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -46,4 +54,4 @@ struct Kernel {
   }
 };
 
-}  // namespace rms_norm_residual
+}  // namespace heddle::device::rms_norm_residual

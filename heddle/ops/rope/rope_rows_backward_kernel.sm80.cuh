@@ -1,5 +1,11 @@
 // Rotations of rows, eight elements at a time, the other way.
-namespace rope_rows_backward {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/rope/rope_rows_backward.h"
+
+namespace heddle::device::rope_rows_backward {
 
 #include "heddle/ops/rope/turn_rows.cuh"
 
@@ -18,4 +24,4 @@ struct Kernel {
   }
 };
 
-}  // namespace rope_rows_backward
+}  // namespace heddle::device::rope_rows_backward

@@ -1,5 +1,11 @@
 // Rotations of rows, eight elements at a time.
-namespace rope_rows {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/rope/rope_rows.h"
+
+namespace heddle::device::rope_rows {
 
 #include "heddle/ops/rope/turn_rows.cuh"
 
@@ -18,4 +24,4 @@ struct Kernel {
   }
 };
 
-}  // namespace rope_rows
+}  // namespace heddle::device::rope_rows

@@ -1,5 +1,12 @@
 // y = factor * x, element by element.
-namespace scale {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/elements.cuh"
+#include "heddle/kit/rows/stretch.cuh"
+#include "heddle/ops/scale/scale.h"
+
+namespace heddle::device::scale {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
@@ -16,4 +23,4 @@ struct Kernel {
   }
 };
 
-}  // namespace scale
+}  // namespace heddle::device::scale

@@ -1,6 +1,15 @@
 // dx = y * (dy - sum of dy * y), with a row of both in registers, and of longer rows in the shared memory of a cluster. Where there
 // are no clusters, and for what theirs does not hold, there are two passes.
-namespace softmax_backward {
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/cluster_part.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/ops/softmax/softmax_backward.h"
+
+namespace heddle::device::softmax_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -124,4 +133,4 @@ struct ClusterKernel : Types<Config> {
   }
 };
 
-}  // namespace softmax_backward
+}  // namespace heddle::device::softmax_backward

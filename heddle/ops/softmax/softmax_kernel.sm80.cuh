@@ -1,6 +1,17 @@
 // Softmax of rows in registers, of longer ones in the shared memory of a cluster, and of those that it does not hold in two passes, of
 // which the first keeps the maximum and the sum online (Milakov and Gimelshein, 2018).
-namespace softmax {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/cluster_part.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/softsum.cuh"
+#include "heddle/ops/softmax/softmax.h"
+
+namespace heddle::device::softmax {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -142,4 +153,4 @@ struct ClusterKernel {
   }
 };
 
-}  // namespace softmax
+}  // namespace heddle::device::softmax

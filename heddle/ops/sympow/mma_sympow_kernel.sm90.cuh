@@ -4,7 +4,24 @@
 // shuffled once for all of the unit's blocks. The square root of 2 multiplies FP32 sums. CTAs of a cluster have different units of one
 // chunk, and share x and v. For power 4 a unit has the last two of a block's four tiles, times one element of each of the first two: a
 // lane multiplies its pairs of x1 by these. Chunks are multiples of 64 positions, or one alone: a bulk copy reads zeros beyond the last position.
-namespace mma_sympow {
+#pragma once
+
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/pairs.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/ops/sympow/mma_sympow.h"
+
+namespace heddle::device::mma_sympow {
 
 struct KernelConfig {
   static constexpr i32 kPower = 2;
@@ -246,4 +263,4 @@ struct Kernel {
   }
 };
 
-}  // namespace mma_sympow
+}  // namespace heddle::device::mma_sympow

@@ -1,10 +1,28 @@
 // power_attention_backward as a whole kernel on sm_90a, after the forward kernel. Gradients of a row's sums come first, from `Rows`:
 // (inverse, total) of each row in the workspace. Then groups of four warps have 64 queries each: scores and gradients of weights by
 // two products, and the gradients of scores, in registers, times the keys.
-namespace power_attention_backward {
+#pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/shared_memory.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/attention/products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/ops/sympow/power_attention_backward.h"
 #include "heddle/ops/sympow/power_attention_parts_kernel.sm90.cuh"
 #include "heddle/ops/sympow/power_attention_sums_kernel.sm90.cuh"
+
+namespace heddle::device::power_attention_backward {
+
+using namespace power_attention_parts;
+using namespace power_attention_sums;
 
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
@@ -139,11 +157,11 @@ struct Kernel {
           if (apart) of_row[0] = __expf(row_gate[0] - next_last), of_row[1] = __expf(row_gate[1] - next_last);
           if (member < kKeys) {
             const float value = apart ? __expf(next_last - next_gate) : next_gate;
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(value) : "memory");
+            arch::store_shared(here + member * 4, value);
             next_gate = gate(a, at, key + kKeys + i32(member));
           }
           next_last = gate(a, at, key + 2 * kKeys - 1);
-          asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+          arch::sync_threads<128>(1 + group);
           turn ^= 1;
         }
         arch::wait_products<0>();
@@ -195,10 +213,7 @@ struct Kernel {
 #pragma unroll
     for (i32 i = 0; i < kKeys / 8; ++i) {
       float of_key[2] = {0, 0}, slope[4];
-      if constexpr (kGated)
-        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                     : "=f"(of_key[0]), "=f"(of_key[1])
-                     : "r"(pairs.gates.at + i * 32 + lane() % 4 * 8));
+      if constexpr (kGated) arch::load_shared_pair(pairs.gates + (i * 32 + lane() % 4 * 8), of_key);
 #pragma unroll
       for (i32 j = 0; j < 4; ++j) {
         const i32 key = i * 8 + i32(lane() % 4) * 2 + j % 2;
@@ -260,4 +275,4 @@ struct Kernel {
   }
 };
 
-}  // namespace power_attention_backward
+}  // namespace heddle::device::power_attention_backward

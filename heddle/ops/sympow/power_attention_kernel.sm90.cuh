@@ -2,9 +2,27 @@
 // four warps have 64 queries each: scores in registers become weights, which are the left operands of the product with the values.
 // exp(l_i - l_j) is exp(l_i - m) exp(m - l_j) with m the gates' sum at the end of the block of keys, where all queries come after the
 // block; else it is computed for each pair, so that nothing overflows.
-namespace power_attention {
+#pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/shared_memory.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/attention/products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/sympow/power_attention.h"
 #include "heddle/ops/sympow/power_attention_parts_kernel.sm90.cuh"
+
+namespace heddle::device::power_attention {
+
+using namespace power_attention_parts;
 
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
@@ -140,11 +158,11 @@ struct Kernel {
             of_row[0] *= __expf(row_gate[0] - next_last), of_row[1] *= __expf(row_gate[1] - next_last);
           if (member < kKeys) {
             const float value = apart ? __expf(next_last - next_gate) : next_gate;
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(value) : "memory");
+            arch::store_shared(here + member * 4, value);
             next_gate = gate(a, at, key + kKeys + i32(member));
           }
           next_last = gate(a, at, key + 2 * kKeys - 1);
-          asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+          arch::sync_threads<128>(1 + group);
           turn ^= 1;
         }
         arch::wait_products<0>();  // the values of the block before, too
@@ -205,10 +223,7 @@ struct Kernel {
 #pragma unroll
     for (i32 i = 0; i < kKeys / 8; ++i) {
       float of_key[2] = {1, 1};
-      if constexpr (kGated)
-        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                     : "=f"(of_key[0]), "=f"(of_key[1])
-                     : "r"(gates.at + i * 32 + lane() % 4 * 8));
+      if constexpr (kGated) arch::load_shared_pair(gates + (i * 32 + lane() % 4 * 8), of_key);
 #pragma unroll
       for (i32 j = 0; j < 4; ++j) {
         float& value = s[4 * i + j];
@@ -265,4 +280,4 @@ struct Kernel {
   }
 };
 
-}  // namespace power_attention
+}  // namespace heddle::device::power_attention

@@ -2,10 +2,28 @@
 // come in blocks of 64, from those of the keys to the end of the chunk. Gradients of a row's sums come first, from `Rows`: (inverse,
 // total) of each row in the workspace. Scores and gradients of weights are two products; weights and gradients of scores are, in
 // registers, the left operands of the products that give dv and dk.
-namespace power_attention_keys_backward {
+#pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/pairs.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/attention/products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/ops/sympow/power_attention_keys_backward.h"
 #include "heddle/ops/sympow/power_attention_parts_kernel.sm90.cuh"
 #include "heddle/ops/sympow/power_attention_sums_kernel.sm90.cuh"
+
+namespace heddle::device::power_attention_keys_backward {
+
+using namespace power_attention_parts;
+using namespace power_attention_sums;
 
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a key
@@ -162,7 +180,7 @@ struct Kernel {
           next = facts_of(a, rows, at, query + kQueries + i32(member));
         }
         next_gate = gate(a, at, query + kQueries);
-        asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+        arch::sync_threads<128>(1 + group);
         turn ^= 1;
         arch::wait_products<0>();
         arch::keep(scores), arch::keep(given);
@@ -281,4 +299,4 @@ struct Kernel {
   }
 };
 
-}  // namespace power_attention_keys_backward
+}  // namespace heddle::device::power_attention_keys_backward

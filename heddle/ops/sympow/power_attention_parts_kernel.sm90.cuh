@@ -1,4 +1,10 @@
-// Parts of the whole kernels of power attention. Included inside the namespace of each kernel of the family.
+// Parts of the whole kernels of power attention.
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/ops/sympow/chunk_tiles.h"
+
+namespace heddle::device::power_attention_parts {
 
 // How many tiles of kRows positions there are.
 template <i32 kRows, class Args>
@@ -24,3 +30,5 @@ struct QueryTile {
   // Blocks of keys that the tile reads; 0 for one that the last chunk does not reach.
   i32 blocks() const { return begin < end ? (min(begin + kRows, end) - chunk_begin + kKeys - 1) / kKeys : 0; }
 };
+
+}  // namespace heddle::device::power_attention_parts

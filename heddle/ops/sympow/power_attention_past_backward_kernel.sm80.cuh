@@ -1,7 +1,14 @@
 // power_attention_past_backward as a whole kernel: a few neighbouring lanes have a row.
-namespace power_attention_past_backward {
+#pragma once
 
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/sympow/power_attention_past_backward.h"
 #include "heddle/ops/sympow/row_lanes_kernel.sm80.cuh"
+
+namespace heddle::device::power_attention_past_backward {
+
+using namespace row_lanes;
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
@@ -46,4 +53,4 @@ struct Kernel {
   }
 };
 
-}  // namespace power_attention_past_backward
+}  // namespace heddle::device::power_attention_past_backward

@@ -1,4 +1,10 @@
-// The first launch of both gradients of power attention. Included inside the namespace of each.
+// The first launch of both gradients of power attention.
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+
+namespace heddle::device::power_attention_sums {
 
 // A warp has a row: the gradient of its sums, as row_gradients of the tile body makes it.
 template <class Config>
@@ -34,3 +40,5 @@ struct Rows {
     if (lane() == 0) reinterpret_cast<float2*>(workspace)[row] = of;
   }
 };
+
+}  // namespace heddle::device::power_attention_sums

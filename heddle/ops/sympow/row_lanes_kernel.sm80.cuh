@@ -1,5 +1,10 @@
 // Rows [B, T, H] of heads whose elements a few neighbouring lanes have, each eight of them.
-// Included in the namespaces of the kernels that use it.
+#pragma once
+
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+
+namespace heddle::device::row_lanes {
 
 template <i32 kLanes>
 struct RowLanes {
@@ -45,3 +50,5 @@ inline RowLanes<kLanes> row_of_line(const Tensor& rows, i64 line) {
   const i32 heads = rows.size[2], positions = rows.size[1];
   return {i32(line / heads / positions), i32(line / heads % positions), i32(line % heads)};
 }
+
+}  // namespace heddle::device::row_lanes

@@ -1,7 +1,13 @@
 // state_scan_backward as a whole kernel: a CTA has 64 rows of a state, a thread up to kMost words of 16 bytes of them, whose gradients
 // stay in registers while it goes through the chunks from the last one on. What belongs to the decay of a chunk is added up by warps,
 // then by the CTA, in one order.
-namespace state_scan_backward {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/ops/sympow/state_scan_backward.h"
+
+namespace heddle::device::state_scan_backward {
 
 struct KernelConfig {
   static constexpr i32 kWords = 3;  // a thread has so many
@@ -93,4 +99,4 @@ struct Kernel {
   }
 };
 
-}  // namespace state_scan_backward
+}  // namespace heddle::device::state_scan_backward

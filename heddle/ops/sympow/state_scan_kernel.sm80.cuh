@@ -1,6 +1,12 @@
 // state_scan as a whole kernel: a thread has 16 bytes of a row of a state, and goes with them through all chunks. It asks for kAhead
 // chunks before it adds the first.
-namespace state_scan {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/ops/sympow/state_scan.h"
+
+namespace heddle::device::state_scan {
 
 struct KernelConfig {
   static constexpr i32 kAhead = 8;  // chunks
@@ -67,4 +73,4 @@ struct Kernel {
   }
 };
 
-}  // namespace state_scan
+}  // namespace heddle::device::state_scan

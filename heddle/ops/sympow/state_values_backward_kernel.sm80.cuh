@@ -1,7 +1,15 @@
 // state_values_backward as a whole kernel: a CTA has the positions of one head in a chunk, and a few neighbouring lanes have a row.
-namespace state_values_backward {
+#pragma once
 
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/row_team.cuh"
 #include "heddle/ops/sympow/row_lanes_kernel.sm80.cuh"
+#include "heddle/ops/sympow/state_values_backward.h"
+
+namespace heddle::device::state_values_backward {
+
+using namespace row_lanes;
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
@@ -56,4 +64,4 @@ struct Kernel {
   }
 };
 
-}  // namespace state_values_backward
+}  // namespace heddle::device::state_values_backward

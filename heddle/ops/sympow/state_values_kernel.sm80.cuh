@@ -1,7 +1,14 @@
 // state_values as a whole kernel: a few neighbouring lanes have a row.
-namespace state_values {
+#pragma once
 
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/rows/eight.cuh"
 #include "heddle/ops/sympow/row_lanes_kernel.sm80.cuh"
+#include "heddle/ops/sympow/state_values.h"
+
+namespace heddle::device::state_values {
+
+using namespace row_lanes;
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
@@ -32,4 +39,4 @@ struct Kernel {
   }
 };
 
-}  // namespace state_values
+}  // namespace heddle::device::state_values

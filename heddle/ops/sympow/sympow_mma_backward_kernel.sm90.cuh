@@ -3,9 +3,27 @@
 // The gradient of one block is folded while the next one is multiplied. A thread has two rows; of a tile it has elements j, j + 1 in
 // `slots` on chip, and of tile s0 all elements, over its own columns, in registers. Blocks are used as sympow_mma uses them. For power 4 a block is a group of columns, which the two leading elements
 // multiply: its products with x0 and x1, summed, are also the gradient of their product.
-namespace sympow_mma_backward {
+#pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/pairs.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/ops/sympow/sympow_mma_backward.h"
 #include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
+
+namespace heddle::device::sympow_mma_backward {
+
+using namespace sympow_parts;
 
 struct KernelConfig {
   static constexpr i32 kPower = 2;
@@ -334,4 +352,4 @@ struct Kernel {
   }
 };
 
-}  // namespace sympow_mma_backward
+}  // namespace heddle::device::sympow_mma_backward

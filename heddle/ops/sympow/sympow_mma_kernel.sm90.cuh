@@ -5,9 +5,27 @@
 // (s0, s0 - 1) of each s0: all but the first count sqrt 2. A cluster of CTAs shares the blocks of the state.
 // For power 4 a block is a group of columns (sympow_columns.h): x2[i] x3[j] times a number of each row, the product of its leading
 // elements and the weight. Before each block a lane multiplies its pairs of x3 by it.
-namespace sympow_mma {
+#pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/pairs.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/ops/sympow/sympow_mma.h"
 #include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
+
+namespace heddle::device::sympow_mma {
+
+using namespace sympow_parts;
 
 struct KernelConfig {
   static constexpr i32 kPower = 2;
@@ -254,4 +272,4 @@ struct Kernel {
   }
 };
 
-}  // namespace sympow_mma
+}  // namespace heddle::device::sympow_mma

@@ -1,4 +1,11 @@
-// Parts of the whole kernels of sympow_mma and its gradient. Included inside the namespace of each.
+// Parts of the whole kernels of sympow_mma and its gradient.
+#pragma once
+
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/kernel.cuh"
+
+namespace heddle::device::sympow_parts {
 
 // The rows of a CTA in the tile of its cluster.
 template <i32 kRows, i32 kCluster, i32 kBlocks>
@@ -61,3 +68,5 @@ inline void bring_state(const Ring& ring, typename Ring::Place& place, const Ten
       for (i32 q = 0; q <= s0; ++q) bring(s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1));
   }
 }
+
+}  // namespace heddle::device::sympow_parts

@@ -1,7 +1,16 @@
 // A transposition in tiles on chip. Where rows are words of 16 bytes on both sides, ldmatrix turns blocks of 8 x 8 elements of 16 bits,
 // then four lanes exchange words so that each has 16 neighbouring bytes of y. Elsewhere a thread has an element of 32 bits at a
 // time, or a pair of 16.
-namespace transpose {
+#pragma once
+
+#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/rows/eight.cuh"
+#include "heddle/ops/transpose/transpose.h"
+
+namespace heddle::device::transpose {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
@@ -153,4 +162,4 @@ struct ElementKernel {
   }
 };
 
-}  // namespace transpose
+}  // namespace heddle::device::transpose

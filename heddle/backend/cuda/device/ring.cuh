@@ -3,7 +3,7 @@
 // cut panels by `Items`, so they agree without a message.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/ir/product.h"
 

@@ -2,7 +2,7 @@
 // readings that the host needs to put all multiprocessors on one clock.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 #include "heddle/backend/cuda/device/params.h"
 
 namespace heddle::device {

@@ -33,7 +33,10 @@ OpText text_of(const OpSpec& op, const KernelPlan& plan) {
     OpText text = op.text();
     std::string file = plan.file;
     std::ranges::transform(file, file.begin(), [](char c) { return char(std::toupper(c)); });
-    text.header = fmt::format("#define HEDDLE_KERNEL_{}\n", file) + text.header;
+    text.header =
+        fmt::format("#define HEDDLE_KERNEL_{}\n#include \"heddle/kit/kernel_{}.cuh\"\n", file, plan.file) +
+        text.header;
+    text.body = "namespace heddle::device {\n" + text.body + "}  // namespace heddle::device\n";
     return text;
   }
   const std::string suffix = fmt::format("_kernel.{}.cuh", plan.file);
@@ -61,14 +64,7 @@ KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan
     constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", of.scope,
                              pascal_case(value), number);
   KernelText text;
-  text.common = fmt::format(
-      "#include \"heddle/base/types.h\"\n"
-      "#include \"heddle/backend/cuda/device/kernel_{}.cuh\"\n"
-      "{}"
-      "namespace heddle::device {{\n"
-      "{}"
-      "}}  // namespace heddle::device\n",
-      plan.file, of.header, of.body);
+  text.common = "#include \"heddle/base/types.h\"\n" + of.header + of.body;
   text.own = fmt::format(
       "namespace heddle::device {{\n"
       "struct {0}Config : {1}::KernelConfig {{\n{2}"

@@ -171,11 +171,12 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "constexpr bool kHasRing = {}, kDraws = {}, kHasSlabs = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
-      "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
+      "#include \"heddle/backend/cuda/device/cta.cuh\"\n"
+      "#include \"heddle/kit/value/math.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1 || traits.own_kernels, is_known,
       traits.warps, traits.has_ring, traits.draws, traits.has_slabs, traits.scratch_bytes);
   for (const auto& [op, texts] : ops) text += texts.header;
-  text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
+  text += "namespace heddle::device {\n";
   for (const auto& [op, texts] : ops) text += texts.body;
   for (const auto& [op, texts] : ops)
     if (has_variant(op)) text += include_of(op, kVariant);

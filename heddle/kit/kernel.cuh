@@ -1,6 +1,5 @@
-// The file of a whole kernel (x_kernel.sm80.cuh, ir/kernel.h) may use this and arch/. The frame of a call includes this, and then
-// such a file once, inside this namespace: it includes nothing, or files of its folder that are written for that place. Of a kernel
-// in Python the includes stand ahead of the namespace (python/heddle/kernel.py says which it may have). It has
+// Begins the file of a whole kernel (x_kernel.sm80.cuh, x_kernel.sm90.cuh; ir/kernel.h). Such a file includes what it uses of
+// kit/ and tile/, compiles by itself, and has in heddle::device::x
 //   struct KernelConfig           defaults of the constants that the op's plan names
 //   template <class Config>       Config: those constants, and `types()`: arguments with the dtypes, ranks and orders of the call
 //   struct Kernel {
@@ -11,15 +10,9 @@
 #pragma once
 
 #include "heddle/kit/arch/tensor_map.h"
-#include "heddle/kit/move/next_tile.cuh"
-#include "heddle/kit/move/store_pair.cuh"
-#include "heddle/kit/rows/row_kernel.cuh"
-#include "heddle/kit/rows/row_share.cuh"
-#include "heddle/kit/rows/rows_ahead.cuh"
+#include "heddle/kit/value/math.cuh"
 
 namespace heddle::device {
-
-#include "heddle/tile/math.cuh"
 
 template <class Launch>
 constexpr u32 ctas_of() {
