@@ -6,7 +6,7 @@
 //   input(a), output(a)        the tensors it reads and writes when it runs by itself
 //   value(a, x)                what becomes of x; with kTakes = 2, of the pair x = {first, second} of columns 2i and 2i + 1
 //   value(a, x, operand)       the same, with what its operand has in the same columns
-//   operand(block, a, row)     View of row `row` of the operand
+//   other(a)                   the operand, a matrix of the same shape; or operand(block, a, row): View of what row `row` takes
 //
 // and, where what Epilogue says below is not right,
 //
@@ -33,6 +33,12 @@ struct Epilogue {
   template <class Args>
   static i32 operand_column(const Args&, i32 column) {
     return column;
+  }
+
+  template <class Block, class Args>
+    requires requires(const Args& a) { Op::other(a); }
+  static auto operand(Block& block, const Args& a, i32 row) {
+    return block.row(Op::other(a), row);
   }
 
   template <class Block, class Args>

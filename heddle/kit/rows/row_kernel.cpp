@@ -431,7 +431,7 @@ std::string why_twice(const RowWork& work, const KernelTarget& target) {
 }
 
 KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig& wanted) {
-  KernelPlan made{.why_not = misfit(work, target), .file = "sm80"};
+  KernelPlan made{.why_not = misfit(work, target), .file = "sm80", .of_body = work.of_body};
   if (!made.why_not.empty()) return made;
   const OpConfig config = wanted.values().empty() ? configs(work, target).front() : wanted;
   std::string constants = work.kind < 0 ? "" : fmt::format("kind={}", work.kind);
@@ -485,6 +485,22 @@ void set_row_kernel(OpSpec& op, RowRule rule) {
     if (misfit(work, *target.kernels).empty()) all = configs(work, *target.kernels);
     return all.size() > 1 ? all : std::vector<OpConfig>();  // one alone is no choice
   };
+}
+
+void set_value_kernel(OpSpec& op) {
+  set_row_kernel(op, [fields = op.fields](const std::byte* args) {
+    RowWork work{.maps = true, .of_body = true, .adds_up = false};
+    for (const Field& field : fields) {
+      if (field.is_attribute()) {
+        if (field.name == "kind") work.kind = field.with_attribute(args, [](auto kind) { return i32(kind); });
+      } else if (const Tensor& tensor = field.tensor(args); !field.optional) {
+        work.matrices.push_back(&tensor);
+      } else if (tensor.exists()) {
+        work.misfit = field.name + " is given";
+      }
+    }
+    return work;
+  });
 }
 
 }  // namespace heddle

@@ -2,6 +2,7 @@
 // says what it has (RowWork), and x_kernel.sm80.cuh does it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct RowWork {
   i32 at_work = 1;             // kParts: rows of which a CTA needs elements at once
   bool takes_several = false;  // kParts, kRows: and several rows at a time (the kernel's constant `rows`)
   i32 row_units = 0;           // kElements: what a row is cut into, where that is not its eights
-  bool maps = false;  // kElements: map_elements() does it, which takes any number of elements end to end
+  bool maps = false;     // kElements: map_elements() does it, which takes any number of elements end to end
+  bool of_body = false;  // and the tile body says the function (value_kernel.cuh)
   std::string misfit = {};  // the op's own reason why the call does not fit
   i32 kind = -1;            // a constant of the kernel
   bool has_long = false;    // kRows: the file has a LongKernel for rows that registers do not hold
@@ -48,11 +50,15 @@ struct RowWork {
   bool adds_up = true;          // the configuration decides the order of a sum
 };
 
-using RowRule = RowWork (*)(const std::byte* args);
+using RowRule = std::function<RowWork(const std::byte* args)>;
 
 // Gives an op its kernel and the kernel's configurations: threads of a CTA and of a row, and how many times eight elements a
 // thread has; for rows in a cluster, its CTAs. The default follows from columns, dtypes and how fast memory is, and never from
 // the number of rows where it decides the order of a sum.
 void set_row_kernel(OpSpec& op, RowRule rule);
+
+// Gives an op whose tile body is a function of a value (tile/epilogue.cuh) a kernel that is made of it. `op` has its fields: one
+// matrix or two of the same shape that are read, one that is written, and perhaps the choice `kind`.
+void set_value_kernel(OpSpec& op);
 
 }  // namespace heddle

@@ -37,11 +37,6 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<Activation>(args);
-  return {.matrices = {&a.x, &a.y}, .maps = true, .kind = a.kind, .adds_up = false};
-}
-
 }  // namespace
 
 const OpSpec& op() {
@@ -52,7 +47,7 @@ const OpSpec& op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
+    set_value_kernel(op);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"activation_backward"}};
     return op;

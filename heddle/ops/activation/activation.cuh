@@ -4,8 +4,8 @@ namespace activation {
 #include "heddle/ops/activation/activate.cuh"
 
 struct Body : Epilogue<Body> {
-  static const Tensor& input(const Activation& a) { return a.x; }
-  static const Tensor& output(const Activation& a) { return a.y; }
+  static constexpr const Tensor& input(const Activation& a) { return a.x; }
+  static constexpr const Tensor& output(const Activation& a) { return a.y; }
 
   template <class Value>
   static Value value(const Activation& a, Value x) {

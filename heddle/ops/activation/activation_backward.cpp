@@ -34,11 +34,6 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dx, dx);
 }
 
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<ActivationBackward>(args);
-  return {.matrices = {&a.x, &a.dy, &a.dx}, .maps = true, .kind = a.kind, .adds_up = false};
-}
-
 }  // namespace
 
 const OpSpec& op() {
@@ -49,7 +44,7 @@ const OpSpec& op() {
     op.flops = elementwise_flops<25>;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
+    set_value_kernel(op);
     op.traits = {.input = "dy", .output = "dx", .in_place = true};
     return op;
   }();

@@ -34,11 +34,6 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<GatedProduct>(args);
-  return {.matrices = {&a.gate, &a.up, &a.y}, .maps = true, .kind = a.kind, .adds_up = false};
-}
-
 }  // namespace
 
 const OpSpec& op() {
@@ -49,7 +44,7 @@ const OpSpec& op() {
     op.flops = elementwise_flops<21>;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
+    set_value_kernel(op);
     op.traits = {.epilogue = true, .input = "gate", .output = "y", .in_place = true};
     op.gradient = {{"gated_product_backward"}};
     return op;

@@ -4,13 +4,10 @@ namespace gated_product {
 #include "heddle/ops/activation/activate.cuh"
 
 struct Body : Epilogue<Body> {
-  static const Tensor& input(const GatedProduct& a) { return a.gate; }
-  static const Tensor& output(const GatedProduct& a) { return a.y; }
+  static constexpr const Tensor& input(const GatedProduct& a) { return a.gate; }
+  static constexpr const Tensor& output(const GatedProduct& a) { return a.y; }
 
-  template <class Block>
-  static auto operand(Block& block, const GatedProduct& a, i32 row) {
-    return block.row(a.up, row);
-  }
+  static constexpr const Tensor& other(const GatedProduct& a) { return a.up; }
   template <class Value>
   static Value value(const GatedProduct& a, Value x, Value operand) {
     return activate(a.kind, x) * operand;

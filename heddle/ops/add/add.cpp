@@ -36,14 +36,6 @@ void reference(const std::byte* args, Values& values) {
   if (a.copy.exists()) values.write(a.copy, y);
 }
 
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<Add>(args);
-  return {.matrices = {&a.a, &a.b, &a.y},
-          .maps = true,
-          .misfit = a.copy.exists() ? "copy is given" : "",
-          .adds_up = false};
-}
-
 }  // namespace
 
 const OpSpec& op() {
@@ -54,7 +46,7 @@ const OpSpec& op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
+    set_value_kernel(op);
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
     op.gradient = {{"add_backward", {{"dx", "da"}}}, {"add_backward", {{"dx", "db"}}}};
     return op;

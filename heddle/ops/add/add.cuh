@@ -2,13 +2,10 @@
 namespace add {
 
 struct Body : Epilogue<Body> {
-  static const Tensor& input(const Add& a) { return a.a; }
-  static const Tensor& output(const Add& a) { return a.y; }
+  static constexpr const Tensor& input(const Add& a) { return a.a; }
+  static constexpr const Tensor& output(const Add& a) { return a.y; }
 
-  template <class Block>
-  static auto operand(Block& block, const Add& a, i32 row) {
-    return block.row(a.b, row);
-  }
+  static constexpr const Tensor& other(const Add& a) { return a.b; }
   template <class Value>
   static Value value(const Add&, Value x, Value operand) {
     return x + operand;

@@ -2,8 +2,8 @@
 namespace clamp {
 
 struct Body : Epilogue<Body> {
-  static const Tensor& input(const Clamp& a) { return a.x; }
-  static const Tensor& output(const Clamp& a) { return a.y; }
+  static constexpr const Tensor& input(const Clamp& a) { return a.x; }
+  static constexpr const Tensor& output(const Clamp& a) { return a.y; }
 
   // Comparisons with NaN are false, so NaN stays.
   template <class Value>

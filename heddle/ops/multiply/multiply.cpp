@@ -30,11 +30,6 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<Multiply>(args);
-  return {.matrices = {&a.a, &a.b, &a.y}, .maps = true, .adds_up = false};
-}
-
 }  // namespace
 
 const OpSpec& op() {
@@ -45,7 +40,7 @@ const OpSpec& op() {
     op.flops = elementwise_flops<1>;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
+    set_value_kernel(op);
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
     op.gradient = {{"multiply", {{"a", "dy"}, {"y", "da"}}},
                    {"multiply", {{"a", "dy"}, {"b", "a"}, {"y", "db"}}}};

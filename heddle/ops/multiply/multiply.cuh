@@ -2,13 +2,10 @@
 namespace multiply {
 
 struct Body : Epilogue<Body> {
-  static const Tensor& input(const Multiply& a) { return a.a; }
-  static const Tensor& output(const Multiply& a) { return a.y; }
+  static constexpr const Tensor& input(const Multiply& a) { return a.a; }
+  static constexpr const Tensor& output(const Multiply& a) { return a.y; }
 
-  template <class Block>
-  static auto operand(Block& block, const Multiply& a, i32 row) {
-    return block.row(a.b, row);
-  }
+  static constexpr const Tensor& other(const Multiply& a) { return a.b; }
   template <class Value>
   static Value value(const Multiply&, Value x, Value operand) {
     return x * operand;

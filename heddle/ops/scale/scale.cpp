@@ -31,11 +31,6 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<Scale>(args);
-  return {.matrices = {&a.x, &a.y}, .maps = true, .adds_up = false};
-}
-
 }  // namespace
 
 const OpSpec& op() {
@@ -46,7 +41,7 @@ const OpSpec& op() {
     op.flops = elementwise_flops<1>;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
+    set_value_kernel(op);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"scale", {{"x", "dy"}, {"y", "dx"}}}};
     return op;

@@ -2,8 +2,8 @@
 namespace scale {
 
 struct Body : Epilogue<Body> {
-  static const Tensor& input(const Scale& a) { return a.x; }
-  static const Tensor& output(const Scale& a) { return a.y; }
+  static constexpr const Tensor& input(const Scale& a) { return a.x; }
+  static constexpr const Tensor& output(const Scale& a) { return a.y; }
 
   template <class Value>
   static Value value(const Scale& a, Value x) {

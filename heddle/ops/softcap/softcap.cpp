@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle::softcap {
 
@@ -40,6 +41,7 @@ const OpSpec& op() {
     op.flops = elementwise_flops<20>;
     op.reference = reference;
     op.cases = cases;
+    set_value_kernel(op);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"softcap_backward"}};
     return op;

@@ -2,8 +2,8 @@
 namespace softcap {
 
 struct Body : Epilogue<Body> {
-  static const Tensor& input(const Softcap& a) { return a.x; }
-  static const Tensor& output(const Softcap& a) { return a.y; }
+  static constexpr const Tensor& input(const Softcap& a) { return a.x; }
+  static constexpr const Tensor& output(const Softcap& a) { return a.y; }
 
   template <class Value>
   static Value value(const Softcap& a, Value x) {

@@ -26,6 +26,23 @@ KernelTarget kernel_target_of(const std::string& arch) {
 
 namespace {
 
+// The kernel that kit makes of an op's tile body.
+OpText text_of_body(const OpSpec& op) {
+  constexpr const char* kHeader = "#include \"heddle/kit/rows/value_kernel.cuh\"\n#include \"{}\"\n";
+  constexpr const char* kBody =
+      "namespace heddle::device {{\n"
+      "#include \"{2}\"\n"
+      "namespace {0} {{\n"
+      "struct KernelConfig : ValueConfig {{}};\n"
+      "template <class Config>\n"
+      "using Kernel = ValueKernel<Config, Body, {1}>;\n"
+      "}}  // namespace {0}\n"
+      "}}  // namespace heddle::device\n";
+  const std::string args = pascal_case(op.name);
+  return {args, op.name, fmt::format(kHeader, op_source(op.name, ".h")),
+          fmt::format(kBody, op.name, args, op_source(op.name, ".cuh"))};
+}
+
 // The op's struct and its namespace, and what declares the one and defines the other. An op that was made at run time has the
 // code of its kernels in its texts, where HEDDLE_KERNEL_SM80 or HEDDLE_KERNEL_SM90 chooses it (python/heddle/kernel.py).
 OpText text_of(const OpSpec& op, const KernelPlan& plan) {
@@ -39,6 +56,7 @@ OpText text_of(const OpSpec& op, const KernelPlan& plan) {
     text.body = "namespace heddle::device {\n" + text.body + "}  // namespace heddle::device\n";
     return text;
   }
+  if (plan.of_body) return text_of_body(op);
   const std::string suffix = fmt::format("_kernel.{}.cuh", plan.file);
   const std::string_view file = op_source(op.name, suffix);
   if (file.empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op.name, op.name, suffix);
