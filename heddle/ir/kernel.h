@@ -60,7 +60,7 @@ struct KernelPlan {
   std::string note;     // why it is not launched in a faster way, for people
   std::string file;     // "sm90": the device file is x_kernel.sm90.cuh
   bool of_body =
-      false;  // there is no such file: kit makes the kernel of the tile body (kit/rows/value_kernel.cuh)
+      false;  // there is no such file: kit makes the kernel of the tile body (kit/value_kernel.cuh)
   OpConfig constants;                  // replace those of the file's `KernelConfig`
   std::vector<KernelLaunch> launches;  // one after the other
   i64 workspace_bytes = 0;

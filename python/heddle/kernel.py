@@ -205,8 +205,8 @@ def include_fault(text, first):
         if "pragma" not in found[0] and not MAY_INCLUDE.fullmatch(what.split("//")[0].strip()):
             line = first + text.count("\n", 0, found.start())
             return line, (
-                f"it includes {what.strip()}; must be heddle/kit/kernel_sm80.cuh or kernel_sm90.cuh, or another"
-                " header of heddle/kit or heddle/tile (docs/kernels.md)"
+                f"it includes {what.strip()}; must be heddle/kit/kernel_sm80.cuh or kernel_sm90.cuh, or"
+                " another header of heddle/kit or heddle/tile (docs/kernels.md)"
             )
     return None
 

@@ -2,7 +2,7 @@
 // on a barrier, which must expect their bytes; stores complete by groups of the thread that began them. One thread begins a copy.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/tensor_map.h"
 
 namespace heddle::device::arch {

@@ -1,7 +1,8 @@
 // Primitives of every architecture from sm_80 on: thin wrappers of PTX instructions. Which way a primitive takes follows from the
-// architecture that is compiled for, so that this file can stand in every frame.
+// architecture that is compiled for, so that these files can stand in every frame.
 #pragma once
 
+<<<<<<< HEAD
 #include "heddle/base/dtype.h"
 #include "heddle/base/types.h"
 
@@ -422,3 +423,10 @@ inline void let_next_kernel_start() {
 }
 
 }  // namespace heddle::device::arch
+=======
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/mma.cuh"
+#include "heddle/kit/arch/numbers.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
+>>>>>>> 27cbec7a (Split primitives by what they are about)

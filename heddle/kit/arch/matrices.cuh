@@ -2,7 +2,8 @@
 // memory. Each lane gives the place of a row of 16 bytes: lanes 0 to 7 those of the first matrix, and so on.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/mma.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 
 namespace heddle::device::arch {
 

@@ -2,7 +2,7 @@
 // trap, because a kernel that hangs takes the whole device.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 
 namespace heddle::device::arch {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/base/dtype.h"
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 
 namespace heddle::device::arch {
 

@@ -2,7 +2,7 @@
 // them, it must not touch their sums or their operands.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 
 namespace heddle::device::arch {
 

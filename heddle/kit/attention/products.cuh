@@ -2,6 +2,8 @@
 // What they read lies in slabs of 64 columns, of 128 bytes a row. They are under way until arch::wait_products().
 #pragma once
 
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 
 namespace heddle::device {

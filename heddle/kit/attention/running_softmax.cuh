@@ -2,6 +2,7 @@
 // calculation for softmax"). Weights are powers of two.
 #pragma once
 
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {

@@ -1,8 +1,7 @@
 // Shared memory of a kernel that has no other than what its launch gives it.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
-#include "heddle/kit/arch/shared_memory.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 
 namespace heddle::device {
 

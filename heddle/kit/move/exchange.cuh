@@ -2,8 +2,9 @@
 #pragma once
 
 #include "heddle/kit/arch/cluster.cuh"
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -1,7 +1,7 @@
 // Roles of the warps of a whole kernel: each has groups of four warps, and registers that move between them.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

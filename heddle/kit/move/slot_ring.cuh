@@ -1,8 +1,8 @@
 // A ring of slots on chip between the threads that bring data and those that use it, with two barriers a slot (arch/mbarrier.cuh).
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 
 namespace heddle::device {
 

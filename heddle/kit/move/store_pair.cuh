@@ -1,6 +1,7 @@
 // Two neighbouring columns of a row: in a register, and stored to a matrix.
 #pragma once
 
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {

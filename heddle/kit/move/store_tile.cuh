@@ -3,7 +3,9 @@
 
 #include "heddle/kit/arch/bulk.cuh"
 #include "heddle/kit/arch/matrices.cuh"
-#include "heddle/kit/arch/shared_memory.cuh"
+#include "heddle/kit/arch/numbers.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 
 namespace heddle::device {

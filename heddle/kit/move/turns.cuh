@@ -1,7 +1,7 @@
 // Turns of groups of four warps, one after the other: at the tensor cores, so that one group multiplies while another computes.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_team.cuh"
 

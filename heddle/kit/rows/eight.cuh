@@ -2,7 +2,7 @@
 // pass the caches by.
 #pragma once
 
-#include "heddle/kit/arch/primitives.cuh"
+#include "heddle/kit/arch/memory.cuh"
 #include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {

@@ -34,7 +34,7 @@ struct RowWork {
   bool takes_several = false;  // kParts, kRows: and several rows at a time (the kernel's constant `rows`)
   i32 row_units = 0;           // kElements: what a row is cut into, where that is not its eights
   bool maps = false;     // kElements: map_elements() does it, which takes any number of elements end to end
-  bool of_body = false;  // and the tile body says the function (value_kernel.cuh)
+  bool of_body = false;  // and the tile body says the function (kit/value_kernel.cuh)
   std::string misfit = {};  // the op's own reason why the call does not fit
   i32 kind = -1;            // a constant of the kernel
   bool has_long = false;    // kRows: the file has a LongKernel for rows that registers do not hold

@@ -3,6 +3,7 @@
 // Where rows are neither, a thread has every element that lies the team's threads apart.
 #pragma once
 
+#include "heddle/kit/arch/memory.cuh"
 #include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_team.cuh"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {

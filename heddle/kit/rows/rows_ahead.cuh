@@ -2,6 +2,8 @@
 // so that copies need no barrier.
 #pragma once
 
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/parts.h"
 #include "heddle/kit/rows/row_share.cuh"

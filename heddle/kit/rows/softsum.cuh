@@ -1,7 +1,7 @@
 // The softmax of a row, online: its maximum and the sum of its weights (Milakov and Gimelshein, 2018).
 #pragma once
 
-#include "heddle/kit/arch/primitives.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {

@@ -1,10 +1,9 @@
 // Values of the device block: one float per thread. Has the primitives that tile/math.cuh wants, and loads and stores of elements.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
-#include "heddle/kit/arch/primitives.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/tile/block.h"
 
 namespace heddle::device {

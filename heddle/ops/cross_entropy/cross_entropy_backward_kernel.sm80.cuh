@@ -1,7 +1,7 @@
 // dlogits of short rows in registers, or of stretches of rows: each element from its own logit.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"

@@ -2,7 +2,7 @@
 // rows; and which keys and queries a CTA of the main one has.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"

@@ -1,7 +1,7 @@
 // Parts of the whole kernels of the family: elements of any float, sequences of different lengths, values on chip.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/ops/flash_attention/attention_mask.h"
 

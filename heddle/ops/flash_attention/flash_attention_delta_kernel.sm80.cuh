@@ -1,7 +1,7 @@
 // flash_attention_delta as a whole kernel: a few neighbouring lanes have a head of a row, each eight elements.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/ops/flash_attention/flash_attention_delta.h"
 

@@ -6,8 +6,10 @@
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/numbers.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/attention/products.cuh"

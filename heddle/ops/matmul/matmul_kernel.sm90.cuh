@@ -7,9 +7,10 @@
 
 #include "heddle/kit/arch/bulk.cuh"
 #include "heddle/kit/arch/cluster.cuh"
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/pairs.cuh"
-#include "heddle/kit/arch/shared_memory.cuh"
+#include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/kernel.cuh"

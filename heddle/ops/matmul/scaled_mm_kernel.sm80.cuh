@@ -4,8 +4,10 @@
 // k, and no constant but kPromotes and kScales changes a bit.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/mma.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/next_tile.cuh"
 #include "heddle/kit/move/store_pair.cuh"

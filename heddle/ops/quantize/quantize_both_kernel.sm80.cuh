@@ -2,7 +2,8 @@
 // transposed codes are put together on chip.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/rows/eight.cuh"
 #include "heddle/ops/quantize/quantize_both.h"

@@ -1,7 +1,7 @@
 // Codes of rows in registers. Sixteen neighbouring lanes have the 128 elements of a block.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_team.cuh"

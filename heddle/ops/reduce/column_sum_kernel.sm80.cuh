@@ -2,7 +2,9 @@
 #pragma once
 
 #include "heddle/kit/arch/cluster.cuh"
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/numbers.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"

@@ -2,7 +2,7 @@
 // which the first keeps the maximum and the sum online (Milakov and Gimelshein, 2018).
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/rows/cluster_part.cuh"
 #include "heddle/kit/rows/eight.cuh"

@@ -3,7 +3,8 @@
 // then by the CTA, in one order.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/ops/sympow/state_scan_backward.h"
 

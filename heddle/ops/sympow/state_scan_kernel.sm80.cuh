@@ -2,7 +2,7 @@
 // chunks before it adds the first.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/ops/sympow/state_scan.h"
 

@@ -9,7 +9,7 @@
 
 #include "heddle/kit/arch/bulk.cuh"
 #include "heddle/kit/arch/cluster.cuh"
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/pairs.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"
-#include "heddle/kit/arch/common.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
 
 namespace heddle::device::sympow_parts {

@@ -3,8 +3,9 @@
 // time, or a pair of 16.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/mma.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/rows/eight.cuh"

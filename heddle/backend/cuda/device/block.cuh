@@ -16,6 +16,8 @@
 #include "heddle/backend/cuda/device/gemm.cuh"
 #include "heddle/backend/cuda/device/matmul.cuh"
 #include "heddle/backend/cuda/device/matvec.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -6,6 +6,8 @@
 
 #include "heddle/backend/cuda/device/chain.cuh"
 #include "heddle/backend/cuda/device/ring_wait.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 #include "heddle/tile/block_concept.h"
 
 namespace heddle::device {

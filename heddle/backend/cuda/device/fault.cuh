@@ -5,6 +5,8 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/ring_wait.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -11,6 +11,11 @@
 #include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 #include "heddle/ir/product.h"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/mma.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 
 namespace heddle::device {

@@ -4,6 +4,7 @@
 
 #include "heddle/backend/cuda/device/cta.cuh"
 #include "heddle/backend/cuda/device/fault.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

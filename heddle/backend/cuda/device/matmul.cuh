@@ -4,6 +4,7 @@
 
 #include "heddle/backend/cuda/device/matmul_fma.cuh"
 #include "heddle/backend/cuda/device/matmul_mma.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/matmul_load.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -5,6 +5,7 @@
 
 #include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/ir/product.h"
+#include "heddle/kit/arch/numbers.cuh"
 
 namespace heddle::device {
 

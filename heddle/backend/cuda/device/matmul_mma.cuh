@@ -9,6 +9,9 @@
 
 #include "heddle/backend/cuda/device/gemm.cuh"
 #include "heddle/backend/cuda/device/matmul_load.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/mma.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

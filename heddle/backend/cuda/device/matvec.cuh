@@ -4,6 +4,8 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/matvec_mma.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -14,6 +14,9 @@
 #include "heddle/backend/cuda/device/panel_walk.cuh"
 #include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
+#include "heddle/kit/arch/mma.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -14,6 +14,9 @@
 #include "heddle/backend/cuda/device/cta.cuh"
 #include "heddle/backend/cuda/device/fault.cuh"
 #include "heddle/backend/cuda/device/trace.cuh"
+#include "heddle/kit/arch/memory.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -3,9 +3,9 @@
 // cut panels by `Items`, so they agree without a message.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/ir/product.h"
+#include "heddle/kit/arch/on_chip.cuh"
 
 namespace heddle::device {
 

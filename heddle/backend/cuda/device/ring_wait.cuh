@@ -3,6 +3,8 @@
 
 #include "heddle/backend/cuda/device/ring.cuh"
 #include "heddle/backend/cuda/device/trace.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

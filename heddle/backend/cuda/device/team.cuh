@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
+#include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/attention/products.cuh"
 #include "heddle/kit/attention/running_softmax.cuh"

@@ -2,8 +2,8 @@
 // readings that the host needs to put all multiprocessors on one clock.
 #pragma once
 
-#include "heddle/kit/arch/common.cuh"
 #include "heddle/backend/cuda/device/params.h"
+#include "heddle/kit/arch/thread.cuh"
 
 namespace heddle::device {
 

@@ -1,6 +1,7 @@
 // Rows in memory or on chip, as tile bodies see them (tile/block.h).
 #pragma once
 
+#include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {

@@ -28,7 +28,7 @@ namespace {
 
 // The kernel that kit makes of an op's tile body.
 OpText text_of_body(const OpSpec& op) {
-  constexpr const char* kHeader = "#include \"heddle/kit/rows/value_kernel.cuh\"\n#include \"{}\"\n";
+  constexpr const char* kHeader = "#include \"heddle/kit/value_kernel.cuh\"\n#include \"{}\"\n";
   constexpr const char* kBody =
       "namespace heddle::device {{\n"
       "#include \"{2}\"\n"
