@@ -62,8 +62,8 @@ TEST_P(DeviceSource, FilesCompileByThemselves) {
     const bool stands_alone = file.text.find("#pragma once") != file.text.npos;
     if (path.ends_with(".cuh") && (is_kernel || path.starts_with("heddle/kit/")) && stands_alone &&
         (!is_newer || GetParam() == "sm_90a"))
-      requests.push_back(
-          {path, fmt::format("#include \"{}\"\n", path), GetParam(), cuda::unoptimised_options()});
+      requests.push_back({"alone: " + path, fmt::format("#include \"{}\"\n", path), GetParam(),
+                          cuda::unoptimised_options()});
   }
   EXPECT_GT(requests.size(), 50u);
   EXPECT_NO_THROW(cuda::compile(requests));

@@ -56,11 +56,10 @@ struct KernelLaunch {
 
 // How a call runs as a whole kernel.
 struct KernelPlan {
-  std::string why_not;  // the reason why it does not, for people; empty: it does
-  std::string note;     // why it is not launched in a faster way, for people
-  std::string file;     // "sm90": the device file is x_kernel.sm90.cuh
-  bool of_body =
-      false;  // there is no such file: kit makes the kernel of the tile body (kit/value_kernel.cuh)
+  std::string why_not;                 // the reason why it does not, for people; empty: it does
+  std::string note;                    // why it is not launched in a faster way, for people
+  std::string file;                    // "sm90": the device file is x_kernel.sm90.cuh
+  bool of_body = false;                // no file: kit/value_kernel.cuh makes it of the tile body
   OpConfig constants;                  // replace those of the file's `KernelConfig`
   std::vector<KernelLaunch> launches;  // one after the other
   i64 workspace_bytes = 0;

@@ -2,6 +2,10 @@
 // warps, and the parts made of them. The frame of a kernel of one's own has it.
 #pragma once
 
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/cluster.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
 #include "heddle/kit/arch/pairs.cuh"
 #include "heddle/kit/attention/products.cuh"
 #include "heddle/kit/attention/running_softmax.cuh"

@@ -1,7 +1,7 @@
 // The primitives of clusters on an emulated GPU. It replaces heddle/kit/arch/cluster.cuh.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device::arch {
 

@@ -2,7 +2,7 @@
 // are waited for, as late as possible.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/kit/arch/common.cuh"
 
 namespace heddle::device::arch {
 

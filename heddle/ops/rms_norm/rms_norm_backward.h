@@ -3,8 +3,8 @@
 //   dweight = sum of dy * x * s over the rows: here in parts of `part_rows` rows, which column_sum adds up
 #pragma once
 
-#include "heddle/kit/rows/parts.h"
 #include "heddle/ir/tensor.h"
+#include "heddle/kit/rows/parts.h"
 
 namespace heddle {
 

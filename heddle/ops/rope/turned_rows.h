@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "heddle/ir/cases.h"
-#include "heddle/kit/rows/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/rows/row_kernel.h"
 
 namespace heddle {
 
