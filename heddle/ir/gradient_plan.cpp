@@ -34,6 +34,19 @@ GradientStep::Read read_of(const GradientPlan& plan, const GradientCall& call, c
   return {.field = &field, .value = plan.find(value), .transposed = transposed};
 }
 
+// True for an op that passes its one input on and does no arithmetic.
+bool copies(const GradientStep& step) {
+  const OpSpec& op = *step.op;
+  const auto is_given = [](const GradientStep::Read& read) { return read.value >= 0; };
+  if (!op.flops || step.writes.size() != 1 || step.writes[0].field->name != op.traits.output) return false;
+  if (std::ranges::count_if(step.reads, is_given) != 1) return false;
+  const GradientStep::Read& read = *std::ranges::find_if(step.reads, is_given);
+  constexpr TileCoord kElement{{0, 1, 0, 1}};
+  return !read.transposed && read.field->name == op.traits.input &&
+         read.field->dims_text == step.writes[0].field->dims_text &&
+         op.flops(op.defaults.data(), kElement) == 0;
+}
+
 GradientStep step_of(GradientPlan& plan, const GradientCall& call, const OpSpec& op,
                      std::set<int>& may_lack) {
   GradientStep step{.op = &get_op(call.op), .reads = {}, .writes = {}, .attributes = {}, .needs = {}};
@@ -50,6 +63,7 @@ GradientStep step_of(GradientPlan& plan, const GradientCall& call, const OpSpec&
     if (field.is_attribute() && field.is_whole())
       if (const Field* const of_op = find_field(op.fields, field.name); of_op && of_op->is_attribute())
         step.attributes.push_back({.field = &field, .of_op = of_op});
+  step.copies = copies(step);
   if (!step.needs.empty())
     for (const GradientStep::Write& write : step.writes) may_lack.insert(write.value);
   return step;

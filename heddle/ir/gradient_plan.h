@@ -30,6 +30,7 @@ struct GradientStep {
   std::vector<Read> reads;         // its inputs, in the order of fields
   std::vector<Write> writes;       // its outputs but the optional ones
   std::vector<Shared> attributes;  // it takes their values from the differentiated op
+  bool copies = false;             // it writes what it reads, so that it may be left out
   std::vector<int> needs;          // values that a call may lack, and then there is no such step
 };
 

@@ -44,6 +44,15 @@ TEST(GradientPlan, SaysWhatIsTransposedAndWhichAttributesGoOn) {
   EXPECT_EQ(shared, (Names{"eps", "eps"}));
 }
 
+TEST(GradientPlan, KnowsWhatCopies) {
+  std::vector<std::string> copies;
+  for (const OpSpec* op : all_ops())
+    for (const GradientStep& step : gradient_plan(*op).steps)
+      if (step.copies) copies.push_back(op->name + " " + step.op->name);
+  EXPECT_EQ(copies, (Names{"add add_backward", "add add_backward", "bias copy", "copy copy",
+                           "layer_norm_residual copy", "rms_norm_residual copy"}));
+}
+
 TEST(GradientPlan, EveryReadIsKnownWhenItsStepRuns) {
   for (const OpSpec* op : all_ops()) {
     const GradientPlan plan = gradient_plan(*op);

@@ -94,10 +94,14 @@ Backward::Step Backward::step_of(const GradientStep& planned, u32 needs) const {
   }
   for (const Field* result : results_of(*step.entry))
     step.writes.push_back(std::ranges::find(planned.writes, result, &GradientStep::Write::field)->value);
+  if (planned.copies) step.copied = std::ranges::max(planned.reads, {}, &GradientStep::Read::value).value;
   for (const GradientStep::Shared& shared : planned.attributes) {
-    const AttributeArgument& from = entry_.attributes[number_of(entry_, shared.of_op)];
+    const std::byte* const defaults = entry_.op.defaults.data();
+    const bool is_default =
+        entry_.attributes[number_of(entry_, shared.of_op)].required ||
+        get_attribute(*shared.of_op, defaults) == get_attribute(*shared.field, planned.op->defaults.data());
     PyObject* const otherwise =
-        from.required ? nullptr : attribute_object(*shared.of_op, entry_.op.defaults.data()).release().ptr();
+        is_default ? nullptr : attribute_object(*shared.of_op, defaults).release().ptr();
     step.attributes.push_back({.to = number_of(*step.entry, shared.field),
                                .from = number_of(entry_, shared.of_op),
                                .otherwise = otherwise});
@@ -158,6 +162,10 @@ Few<Object> Backward::run(u32 needs, const BackwardValues& given, std::span<cons
   for (size_t i = 0; i < grads_.size(); ++i) values[size_t(grads_[i])] = given.grads[i];
   for (const Step& step : steps_for(needs)) {
     if (std::ranges::any_of(step.needs, [&](int value) { return !values[size_t(value)]; })) continue;
+    if (step.copied >= 0) {
+      values[size_t(step.writes[0])] = values[size_t(step.copied)];
+      continue;
+    }
     kept.push_back(call(step, values, given, forms));
     PyObject* const made = kept.back().get();
     for (size_t i = 0; i < step.writes.size(); ++i)

@@ -52,6 +52,7 @@ class Backward {
     std::vector<Attribute> attributes;
     std::vector<int> needs;   // values without which there is no such step
     bool transposes = false;  // some of what it reads
+    int copied = -1;          // the value that it writes too, and nothing else; -1: it computes something
     int vector_of = -1;       // the input whose gradient, a vector, it sums; -1: it makes something else
   };
 

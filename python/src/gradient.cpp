@@ -89,8 +89,10 @@ bool fits_node(const Differentiable& op, const Given& given) {
   return node_table->takes(given.inputs.begin(), i32(given.inputs.size()));
 }
 
+// Null where autocast converts the inputs first.
 PyObject* call_with_node(Differentiable& op, const Given& given) {
-  Object result = run_op(op.entry, given);
+  Object result = run_op(op.entry, given, true);
+  if (!result) return nullptr;
   Few<PyObject*> outputs;
   outputs.resize(size_t(op.outputs));
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -193,7 +195,8 @@ PyObject* call_with_gradient(OpEntry& entry, const Given& given) {
   if (!std::exchange(has_asked, true)) tell_python("find");
   if (node_table && !given.out && !entry.op.gradient.empty()) {
     Differentiable& op = differentiable(entry);
-    if (fits_node(op, given)) return call_with_node(op, given);
+    if (fits_node(op, given))
+      if (PyObject* const result = call_with_node(op, given)) return result;
   }
   return call_with_python(entry, given);
 }

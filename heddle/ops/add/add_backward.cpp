@@ -24,6 +24,10 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   return matrix_axes(a.dy.size[0], a.dy.last());
 }
 
+double flops(const std::byte* args, const TileCoord& tile) {
+  return as<AddBackward>(args).dcopy.exists() ? elementwise_flops<1>(args, tile) : 0;
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<AddBackward>(args);
   auto dx = values.read(a.dy);
@@ -41,7 +45,7 @@ const OpSpec& op() {
     OpSpec op = op_of<AddBackward>("add_backward", "dx of add: dy, plus dcopy where it is given");
     op.infer = infer;
     op.axes = axes;
-    op.flops = elementwise_flops<1>;
+    op.flops = flops;
     op.reference = reference;
     op.cases = cases;
     op.traits = {.input = "dy", .output = "dx", .in_place = true};

@@ -31,10 +31,11 @@ bool is_plain(const at::Tensor& tensor) {
   return (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
 }
 
-// True in no mode, transform, autocast or kernel of torch.
+// True in no mode, transform or kernel of torch. The caller knows of autocast.
 bool is_unwatched() {
+  constexpr c10::DispatchKeySet kAutocast({DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA});
   const auto& keys = c10::impl::raw_local_dispatch_key_set;
-  return keys.included_ == 0 && keys.excluded_ == 0;
+  return keys.included_ == 0 && (keys.excluded_ & ~kAutocast.raw_repr()) == 0;
 }
 
 // Holds the interpreter's lock.
