@@ -21,13 +21,8 @@ from op_cases import WITH_GRADIENT, float_case, results_of, tensors_of
 
 @pytest.fixture(autouse=True)
 def by_node():
-    if not node.state().startswith("in C++"):
-        try:
-            node.build()
-        except heddle.CompilerMissing as error:
-            pytest.skip(str(error))
-        node.find.cache_clear()
-        node.find()
+    if "no C++ compiler" in node.prepare():
+        pytest.skip(node.state())
     before = _heddle.use_node(True)
     yield
     _heddle.use_node(before)

@@ -26,11 +26,13 @@ import heddle.ops
 from heddle.bench import compare, measure, page, report, suites
 from heddle.bench.peers import KNOWN, Peers
 from heddle.bench.suites import own
+from heddle.bench.work import FORWARD
 from heddle.command_line import Parser, add_device, default_device, did_you_mean, run_command
 from heddle.named import ops_named
 from heddle.op import registered
 from heddle.profile.__main__ import sizes_of
 from heddle.profile.trace import attributes_of
+from heddle.torch import node
 
 
 def parse(words):
@@ -129,6 +131,9 @@ def run_suite(arguments):
         print(f"{ceiling['of']}: {ceiling['value']:.4g} {ceiling['unit']}")
     for name, why in peers.missing.items():
         print(f"no {name}: {why}")
+
+    if not tiny and any(part != FORWARD for work in works for part in work.amounts):
+        print(f"gradients: {node.prepare()}")  # a long run has its node
 
     def say(found):
         print(found, file=sys.stderr, flush=True)

@@ -150,6 +150,14 @@ def find():
         _build_and_load()
 
 
+def prepare(progress=None):
+    """Compiles the library if nobody did yet, and loads it, unless HEDDLE_NODE is off; what there is then."""
+    find()
+    if state() == WAITS:
+        _build_and_load(progress)
+    return state()
+
+
 def start():
     """Begins to compile the library in the background. _heddle calls it after a thousand calls."""
     if choice() == "off" or state() != WAITS:
