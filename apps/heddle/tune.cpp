@@ -46,9 +46,10 @@ struct TuneFlags {
 };
 
 constexpr const char* kWords =
-    "ratio: to the best one's time in the same round, the median; spread: the middle\n"
-    "half of the rounds; ms: the best one's median, times the ratio. tied: within 1 %,\n"
-    "of which the first one is kept. dropped: far slower in the first rounds.\n";
+    "ratio: to the best one's time, where each round counts by its own speed, the\n"
+    "median; spread: the middle half of the rounds; ms: the best one's median, times\n"
+    "the ratio. tied: within 1 %, of which the first one is kept. dropped: far slower\n"
+    "in the first rounds.\n";
 
 Json json_of(const std::vector<tune::Tried>& all) {
   Json rows = Json::array();

@@ -71,8 +71,12 @@ Choice choose(Store& store, const Key& key, const std::vector<OpConfig>& candida
   try {
     for (Step step; (step = compile_all(search, work, choice.compilations)).kind != Step::Kind::kDone;)
       if (step.kind == Step::Kind::kTime) {
+        const auto tell = [&] {
+          tell_progress({doing, "samples", size_t(search.samples()), size_t(search.samples_expected())});
+        };
+        if (search.samples() == 0) tell();
         time(search, work, step.sample);
-        tell_progress({doing, "samples", size_t(search.samples()), size_t(search.samples_expected())});
+        tell();
       }
   } catch (...) {  // the store remembers the failure
     store.put(asked, record_of(search, settings));

@@ -49,7 +49,7 @@ struct Tried {
   std::string state;  // "best", "slower", "tied", "dropped", "failed", "compiled", "not tried", "chosen"
   std::string why;    // it failed
   size_t rounds = 0;  // in which it was timed; 0: it was not
-  // Its time as a part of the best one's in the same round: the median, and the middle half of the rounds.
+  // Its time as a part of the best one's, by Timing::ratios(): the median, and the middle half of the rounds.
   double ratio = 0, low = 0, high = 0;
   double ns = 0;  // the best one's median time, times the ratio
 };

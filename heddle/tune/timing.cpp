@@ -103,11 +103,21 @@ double Timing::median_ns(size_t candidate) const {
   return ns.empty() ? 0 : median_of(ns);
 }
 
+std::vector<double> Timing::parts(size_t candidate) const {
+  std::vector<double> of_round(size_t(round_), 0);
+  for (const Entry& entry : entries_)
+    for (size_t i = 0; entry.ns.size() == of_round.size() && i < of_round.size(); ++i)
+      of_round[i] += entry.ns[i];
+  std::vector<double> parts = entries_[candidate].ns;
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] /= of_round[i];
+  return parts;
+}
+
 std::vector<double> Timing::ratios(size_t candidate) const {
-  std::vector<double> ratios;
-  if (!best_) return ratios;
-  const std::vector<double>&own = entries_[candidate].ns, &best = entries_[*best_].ns;
-  for (size_t i = 0; i < std::min(own.size(), best.size()); ++i) ratios.push_back(own[i] / best[i]);
+  if (!best_) return {};
+  const double best = median_of(parts(*best_));
+  std::vector<double> ratios = parts(candidate);
+  for (double& ratio : ratios) ratio /= best;
   return ratios;
 }
 
@@ -126,19 +136,12 @@ void Timing::begin_round() {
   at_ = 0;
 }
 
-// The open candidate with the smallest median of times, each relative to its round. The speed of the machine
-// in a round cancels out.
 size_t Timing::fastest() const {
-  std::vector<double> of_round(size_t(round_), 0);  // sums over the open candidates
-  for (size_t c = 0; c < entries_.size(); ++c)
-    for (size_t i = 0; is_open(c) && i < of_round.size(); ++i) of_round[i] += entries_[c].ns[i];
   size_t best = entries_.size();
   double least = std::numeric_limits<double>::infinity();
   for (size_t c = 0; c < entries_.size(); ++c) {
     if (!is_open(c)) continue;
-    std::vector<double> parts = entries_[c].ns;
-    for (size_t i = 0; i < parts.size(); ++i) parts[i] /= of_round[i];
-    const double part = parts.empty() ? 1 : median_of(parts);
+    const double part = round_ > 0 ? median_of(parts(c)) : 1;
     if (part < least) best = c, least = part;
   }
   return best;
@@ -163,9 +166,11 @@ void Timing::drop_losers(size_t leader) {
       entry.standing = Standing::kDropped;
 }
 
-// Decides once every other candidate is known to be slower or equal; in the last round, by what is likely.
+// Decides once every other candidate is known to be slower or equal; in the last round, by what is likely. Pairs of one
+// round tell how sure it is, but which is slower follows from the medians of parts, which have one order. Pairs have none: a may be
+// faster than b in most rounds, b than c, and c than a.
 void Timing::decide(size_t leader, bool last) {
-  const double limit = 1 + rules_.tie_within;
+  const double limit = 1 + rules_.tie_within, least = median_of(parts(leader));
   std::vector<size_t> tied;
   bool known = true;
   for (size_t c = 0; c < entries_.size(); ++c) {
@@ -173,7 +178,7 @@ void Timing::decide(size_t leader, bool last) {
     std::vector<double> ratios = entries_[c].ns;
     for (size_t i = 0; i < ratios.size(); ++i) ratios[i] /= entries_[leader].ns[i];
     const Bounds bounds = bounds_of(ratios);
-    if (bounds.low > limit || (last && median_of(ratios) > limit))
+    if ((bounds.low > limit || last) && median_of(parts(c)) > limit * least)
       entries_[c].standing = Standing::kSlower;
     else
       tied.push_back(c), known &= c == leader || bounds.high <= limit || last;

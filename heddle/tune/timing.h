@@ -67,7 +67,8 @@ class Timing {
   // when there are none.
   double median_ns(size_t candidate) const;
   const std::vector<double>& rounds(size_t candidate) const { return entries_[candidate].ns; }
-  // By round: the candidate's time as a part of the best one's. Empty before all is decided.
+  // By round: the candidate's time, relative to the round, as a part of the best one's median. The best one's median is 1, and no
+  // slower candidate has a smaller one. Empty before all is decided.
   std::vector<double> ratios(size_t candidate) const;
   // How many samples will have been taken, as far as it can be seen: more where times spread.
   int samples_expected() const;
@@ -85,7 +86,10 @@ class Timing {
   void end_round();
   void drop_losers(size_t leader);
   void decide(size_t leader, bool last);
-  size_t fastest() const;
+  // By round: the candidate's time as a part of the sum of all that were timed in every round. The speed of the machine in a
+  // round cancels out.
+  std::vector<double> parts(size_t candidate) const;
+  size_t fastest() const;  // the open candidate with the smallest median of parts
 
   TimingRules rules_;
   std::vector<Entry> entries_;

@@ -1,5 +1,8 @@
 #include "heddle/tune/timing.h"
 
+#include <algorithm>
+#include <cmath>
+#include <random>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -51,6 +54,24 @@ TEST(Timing, GivesATieToTheFirst) {
     EXPECT_EQ(timing.best(), 1u) << seed;
     EXPECT_EQ(timing.standing(1), Standing::kBest);
     EXPECT_EQ(timing.standing(2), Standing::kTied);
+  }
+}
+
+// A table with a best one of 1.00 and a slower one of 0.99 is wrong, however busy the machine was.
+TEST(Timing, HasNoSlowerOneThatIsFasterByTheFigureShown) {
+  std::mt19937_64 random(1);
+  const TimingRules rules{.least_rounds = 3, .most_rounds = 12, .drop_after = 2};
+  for (int run = 0; run < 300; ++run) {
+    Timing timing(7, rules);
+    while (timing.next()) timing.add(1000 * std::exp(std::normal_distribution<double>(0, 0.1)(random)));
+    for (size_t c = 0; c < 7; ++c) {
+      std::vector<double> ratios = timing.ratios(c);
+      std::ranges::sort(ratios);
+      const double ratio = (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
+      if (timing.standing(c) == Standing::kBest) EXPECT_DOUBLE_EQ(ratio, 1);
+      if (timing.standing(c) == Standing::kTied) EXPECT_GT(ratio, 1 / (1 + rules.tie_within));
+      if (timing.standing(c) == Standing::kSlower) EXPECT_GT(ratio, 1);
+    }
   }
 }
 
