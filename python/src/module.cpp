@@ -83,7 +83,8 @@ nb::object path() {
   nb::dict made;
   made["op"] = nb::str(last.entry->op.name.c_str());
   made["backend"] = nb::str(last.reference ? "reference" : "kernel");
-  made["device"] = nb::str(last.place.text().c_str());
+  const bool on_gpu = last.place.kind == MemoryPlace::Kind::kGpu;
+  made["device"] = nb::str(on_gpu ? fmt::format("cuda:{}", last.place.device).c_str() : "cpu");
   made["copies"] = last.copies;
   made["threads"] = last.threads;
   made["body"] = nb::str(last.body ? last.body->name.c_str() : last.entry->op.name.c_str());

@@ -40,7 +40,7 @@ def test_agrees_with_its_reference(name):
         inputs = tensors_of(name, number, case)
         made = call(name, on_gpu(inputs), case)
         path = heddle.last_path()
-        assert (path.op, path.backend, path.device, path.copies) == (name, "kernel", "GPU 0", 0)
+        assert (path.op, path.backend, path.device, path.copies) == (name, "kernel", "cuda:0", 0)
         wanted = by_reference(name, inputs, case)
         for one, other in zip(made, wanted, strict=True):
             assert (one.device.type, one.dtype) == ("cuda", other.dtype)

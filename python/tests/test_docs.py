@@ -20,6 +20,12 @@ def test_blocks_run_one_after_the_other(page, capsys, monkeypatch):
     run_page(page)
 
 
+def test_readme_shows_what_its_block_prints(capsys):
+    run_page("README.md")
+    shown = re.search(r"^print\(.*\)\n# (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == [shown[1]]
+
+
 def test_snippets_of_other_projects_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # they write traces
     run_page("docs/coming_from.md")

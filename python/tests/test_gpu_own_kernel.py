@@ -38,7 +38,7 @@ def test_the_kernel_of_the_tutorial(m, n):
     y = on_gpu(numpy.full(m, -1, "f"))
     SumsOfRows(on_gpu(bf16(left)), on_gpu(bf16(right)), out=y)
     path = heddle.last_path()
-    assert (path.body, path.device) == ("sums_of_rows_kernel.sm80", "GPU 0")
+    assert (path.body, path.device) == ("sums_of_rows_kernel.sm80", "cuda:0")
     numpy.testing.assert_array_equal(y.numpy(), (left @ right.T).sum(-1))
 
 

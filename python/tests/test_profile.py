@@ -150,7 +150,7 @@ def test_trace_says_what_ran(capsys, tmp_path):
     words = ["trace", "--device", "cpu", "--size", "M=64,D=256", "--out", str(page), "--", "rms_norm"]
     assert command.main(words) == 0
     said = capsys.readouterr().out
-    for text in ("x float32 [64, 256]", "ran in rms_norm on the host", "for 0.132 MB", "4 tiles", "a tile: "):
+    for text in ("x float32 [64, 256]", "ran in rms_norm on cpu", "for 0.132 MB", "4 tiles", "a tile: "):
         assert text in said
     assert page.stat().st_size > 1000
 
