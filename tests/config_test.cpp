@@ -14,6 +14,7 @@
 #include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
+#include "heddle/base/progress.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/program_tuner.h"
 #include "heddle/ir/check/check.h"
@@ -343,7 +344,15 @@ TEST(ProgramConfigs, AreTunedWithTheScheduler) {
   ::setenv("HEDDLE_TUNED", scratch.path("tuned").c_str(), 1);
   const std::shared_ptr<const Model> model = open_model(load_golden("llama3-tiny").folder);
   const EngineOptions options = gpu_options("");
-  const TunedPrograms best = tune_programs(model, options, {.prompt = 70, .answer = 2}, {.max_configs = 3});
+  std::vector<std::string> told;  // before the first sample, which may take a minute
+  const auto best = [&] {
+    const ProgressScope listens([&](const Progress& progress) {
+      told.push_back(fmt::format("{} {} {}", progress.doing, progress.done, progress.what));
+    });
+    return tune_programs(model, options, {.prompt = 70, .answer = 2}, {.max_configs = 3});
+  }();
+  for (const char* const first : {"first answer: 70 tokens", "timing scheduler: 0 samples"})
+    EXPECT_NE(std::ranges::find(told, first), told.end()) << first;
   std::string all;
   for (const TunedChoice& choice : best.choices)
     for (const tune::Tried& tried : choice.tried) all += choice.what + " " + tried.config + "\n";

@@ -130,9 +130,14 @@ class Bench {
     });
   }
 
-  // The positions before those that are timed, in all rounds of a row.
-  void fills(i32 positions, i32 times) {
-    filled_ = 0, to_fill_ = size_t(positions) * size_t(times) * size_t(flags_.rounds + 1);
+  // `times` sequences in each round of a row read so many positions, and make the tokens that are timed.
+  void expect(i32 positions, i32 times) {
+    done_ = 0, to_do_ = size_t(positions + flags_.steps) * size_t(times) * size_t(flags_.rounds + 1);
+    did(0);
+  }
+  void did(i32 tokens) {
+    done_ += size_t(tokens);
+    tell_progress({"measuring decode:", "tokens", done_, to_do_});
   }
 
   // Puts the beginning of a text into a sequence.
@@ -141,8 +146,7 @@ class Bench {
       const size_t count = std::min(tokens.size(), size_t(engine_->max_rows()));
       extend(sequence, tokens.first(count));
       tokens = tokens.subspan(count);
-      filled_ += count;
-      tell_progress({"filling", "positions", filled_, to_fill_});
+      did(i32(count));
     }
   }
 
@@ -150,6 +154,7 @@ class Bench {
     build(std::min(flags_.prefill, engine_->max_rows()));
     const std::vector<i32> prompt = some_tokens(flags_.prefill, engine_->info().vocab);
     std::vector<double> speeds;
+    tell_progress({"reading prompts:", "rounds", 0, size_t(flags_.rounds + 1)});
     for (i32 round = 0; round <= flags_.rounds; ++round) {
       const SequenceId sequence = engine_->open({});
       speeds.push_back(double(flags_.prefill) / extend(sequence, prompt));
@@ -169,13 +174,14 @@ class Bench {
     Measurement joined{
         .work = fmt::format("{}, {} tokens a call{}", single.work, flags_.steps, chosen_by(flags_.sampling)),
         .unit = "ms/token"};
-    fills(position, 2);
+    expect(position, 2);
     for (i32 round = 0; round <= flags_.rounds; ++round) {
       const SequenceId sequence = engine_->open({});
       fill(sequence, all.first(size_t(position)));
       Measurement steps;
       for (i32 s = 0; s < flags_.steps; ++s)
         steps.all.push_back(1e3 * extend(sequence, all.subspan(size_t(position + s), 1)));
+      did(flags_.steps);
       engine_->close(sequence);
       const double together = 1e3 * decode_together(position, 1) / flags_.steps;
       if (round == 0) continue;  // warm-up
@@ -194,7 +200,7 @@ class Bench {
         .work = fmt::format("decode of {} sequences at position {}, {}, {} tokens a call{}", flags_.sequences,
                             position, name_, flags_.steps, chosen_by(flags_.sampling)),
         .unit = "tokens/s"};
-    fills(position, flags_.sequences);
+    expect(position, flags_.sequences);
     for (i32 round = 0; round <= flags_.rounds; ++round) {
       const double seconds = decode_together(position, flags_.sequences);
       if (round > 0) row.all.push_back(flags_.sequences * flags_.steps / seconds);
@@ -214,6 +220,7 @@ class Bench {
     }
     const double seconds =
         seconds_of([&] { engine_->step(requests, {.steps = flags_.steps, .logits = false}); });
+    did(flags_.steps * count);
     for (const StepRequest& request : requests) engine_->close(request.sequence);
     return seconds;
   }
@@ -224,8 +231,8 @@ class Bench {
   const Backend& backend_;
   i32 device_, threads_;
   i64 weight_bytes_ = 0;
-  size_t filled_ = 0, to_fill_ = 0;  // positions
-  std::vector<size_t> decodes_;      // indices in rows_ of rows with a ceiling
+  size_t done_ = 0, to_do_ = 0;  // tokens of a row
+  std::vector<size_t> decodes_;  // indices in rows_ of rows with a ceiling
   Measurement bandwidth_{.work = "read bandwidth", .unit = "GB/s"};
   std::vector<Measurement> rows_;
 };

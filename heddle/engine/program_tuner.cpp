@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "heddle/base/digest.h"
+#include "heddle/base/progress.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/engine/engine.h"
 #include "heddle/ir/check/check.h"
@@ -104,6 +105,12 @@ class Answers {
     }
   }
 
+  // An answer by the defaults that tells how far it is, as none that is timed does.
+  void begin() {
+    for (const i32 wanted : rows()) engine_.program(wanted, 1);
+    answer(8, [](size_t done, size_t all) { tell_progress({"first answer:", "tokens", done, all}); });
+  }
+
   // Nanoseconds of an answer.
   double time(const Choices& choices, int count) {
     engine_.plan(scheduler_of(choices), config_of(choices));
@@ -121,19 +128,27 @@ class Answers {
     ~Open() { engine.close(sequence); }
   };
 
-  void answer() {
+  // Takes at most so many tokens of the answer from one call of the engine. `tell` hears what is done.
+  void answer(
+      i32 most = Engine::kMostSteps, void (*tell)(size_t done, size_t all) = [](size_t, size_t) {}) {
     const Open open{engine_};
+    const size_t all = size_t(work_.prompt + work_.answer);
+    size_t done = 0;
+    tell(done, all);
     i32 last = 0;
     for (std::span<const i32> left = prompt_; !left.empty();) {
       const std::span<const i32> some = left.first(std::min(left.size(), size_t(engine_.max_rows())));
       left = left.subspan(some.size());
       last = step(open.sequence, some, 1, left.empty());
+      tell(done += some.size(), all);
     }
     for (i32 left = work_.answer - 1; left > 0;) {
-      const i32 steps = std::min(left, Engine::kMostSteps);
+      const i32 steps = std::min(left, most);
       last = step(open.sequence, std::span(&last, 1), steps, true);
       left -= steps;
+      tell(done += size_t(steps), all);
     }
+    tell(all, all);
   }
 
   i32 step(SequenceId sequence, std::span<const i32> tokens, i32 steps, bool wanted) {
@@ -173,7 +188,9 @@ class Tuning {
          const tune::Settings& settings)
       : answers_(model, options, work),
         settings_(settings),
-        found_({.device = backend_of(options.executor).device(options.device)}) {}
+        found_({.device = backend_of(options.executor).device(options.device)}) {
+    answers_.begin();
+  }
 
   void choose(const std::string& what, const std::vector<OpConfig>& candidates) {
     choices_[what] = best_of(what, candidates, [&](const OpConfig& config) {

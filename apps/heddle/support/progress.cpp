@@ -42,11 +42,16 @@ ToldProgress::ToldProgress() : scope_([this](const Progress& progress) { show(pr
 void ToldProgress::show(const Progress& progress) {
   if (interrupted()) throw Cancelled("interrupted");
   const double now = since_.seconds();
-  if (doing_ != progress.doing) doing_ = progress.doing, began_ = now;
+  // What follows a work at once is shown at once if that was.
+  if (doing_ != progress.doing) {
+    doing_ = progress.doing;
+    if (now - ended_ > kQuick) began_ = now;
+  }
   const std::string text = text_.of(progress, now);
   if (progress.done >= progress.all) {
     line_.clear();
     doing_.clear();
+    ended_ = now;
   } else if (now - began_ >= kQuick) {
     line_.show(text);
   }

@@ -43,7 +43,7 @@ class ToldProgress {
   ProgressText text_;
   Stopwatch since_;
   std::string doing_;
-  double began_ = 0;
+  double began_ = 0, ended_ = -1e9;  // seconds of since_
   ProgressScope scope_;
 };
 
