@@ -139,12 +139,15 @@ struct Nvrtc::Functions {
   int (*log)(Program, char*) = nullptr;
   Text (*error_text)(int) = nullptr;
 
-  // Opens the library; returns why it cannot be used, empty where it can.
+  // Opens the library; returns why it cannot be used: its path where there is no such file, empty where it can.
   std::string open(const std::string& path) {
     // libnvrtc finds its builtins by their bare name: they must be open before it compiles.
     open_builtins(fs::path(path).parent_path());
     library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) return ::dlerror();
+    if (!library) {
+      const std::string why = ::dlerror();
+      return why.starts_with(path) && why.ends_with("No such file or directory") ? path : why;
+    }
     if (!fs::path(path).has_parent_path()) open_builtins(fs::path(full_path()).parent_path());
     const char* missing = nullptr;
     const auto bind = [&](auto& function, const char* symbol) {
@@ -211,11 +214,10 @@ Nvrtc::Nvrtc(const std::vector<std::string>& candidates, int driver) {
          "install nvidia-cuda-nvrtc-cu{} or a newer driver",
          cuda_text(driver), passed_over_, driver / 1000);
   fail(ErrorCode::kUnsupported,
-       "[cuda] NVIDIA's run-time compiler (libnvrtc) is not here: {}; `pip install nvidia-cuda-nvrtc` in the "
+       "[cuda] NVIDIA's run-time compiler (libnvrtc) is not here; `pip install nvidia-cuda-nvrtc` in the "
        "active Python environment brings it (nvidia-cuda-nvrtc-cu{} for a driver of CUDA {}), and "
-       "HEDDLE_NVRTC "
-       "may name its file or folder",
-       reasons, kMajors.back(), kMajors.back());
+       "HEDDLE_NVRTC may name its file or folder; tried {}",
+       kMajors.back(), kMajors.back(), reasons);
 }
 
 Nvrtc::~Nvrtc() = default;  // the library stays open: it has threads of its own

@@ -84,6 +84,7 @@ TEST_F(NvrtcSearch, SaysWhereItLooked) {
     for (const std::string& part : {broken, root + "/missing/libnvrtc.so.13", std::string("HEDDLE_NVRTC"),
                                     std::string("pip install nvidia-cuda-nvrtc")})
       EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+    EXPECT_EQ(text.find("No such file"), std::string::npos) << "said of each place: " << text;
   }
 }
 
