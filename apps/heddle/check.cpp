@@ -158,8 +158,8 @@ std::vector<std::string> op_names() {
 void run(const CheckFlags& all) {
   const EngineFlags& flags = all.engine;
   require(!flags.model.empty(), "[check] MODEL or --arch is missing; see heddle check --help");
-  const std::string meant = path_exists(flags.model) ? "" : did_you_mean(flags.model, op_names());
-  require(meant.empty(), "[check] {} is no folder, file or op{}", flags.model, meant);
+  require(path_exists(flags.model), "[check] {} is no folder, file or op{}", flags.model,
+          did_you_mean(flags.model, op_names()));
   Verdicts verdicts(all.json);
   if (is_file(flags.model) && !is_artefact(flags.model)) {
     verdicts.add(load_program(flags.model));

@@ -182,8 +182,8 @@ class Eval {
       print(fmt::format("KL          {:.6f} nats a token, of {} from {}\ntop 1       {:.2f} % agree\n",
                         sums_.divergence / count, flags_.compare, flags_.engine.model,
                         100 * double(sums_.agreed) / count));
-    print(fmt::format("text        {} tokens scored in {} windows of up to {}, stride {}; {:.1f} s\n",
-                      sums_.tokens, windows, window_, stride_, seconds));
+    print(fmt::format("text        {} tokens scored in {} window{} of up to {}, stride {}; {:.1f} s\n",
+                      sums_.tokens, windows, windows == 1 ? "" : "s", window_, stride_, seconds));
   }
 
   static constexpr size_t kRows = 256;  // rows per step, whose logits are in memory

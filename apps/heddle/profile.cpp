@@ -50,8 +50,10 @@ void run(const ProfileFlags& flags) {
   const TraceSummary summary = summarise(timeline);
   require(summary.steps > 0, "[profile] {} notes nothing of its runs", options.executor);
   flags.json ? print_json(to_json(summary)) : print(to_text(summary));
-  if (!flags.costs.empty())
+  if (!flags.costs.empty()) {
     write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
+    say_written(flags.costs);
+  }
   if (flags.out.empty()) return;
   write_timeline(timeline, flags.out);
   say_written(flags.out);

@@ -198,7 +198,10 @@ void run(const Command& command, const ScheduleFlags& flags) {
   if (flags.measure) measure(flags, options, schedules);
   const std::string title = fmt::format("{} on {} workers", schedules[0].program.name, topology.workers);
   flags.json ? show_json(title, schedules) : show(flags, options, title, schedules);
-  if (!flags.plot.empty()) write_file(flags.plot, schedule_page(title, schedules, flags.how.rows));
+  if (!flags.plot.empty()) {
+    write_file(flags.plot, schedule_page(title, schedules, flags.how.rows));
+    say_written(flags.plot);
+  }
   if (flags.out.empty()) return;
   std::vector<Measurement> rows;
   for (const PlannedSchedule& schedule : schedules) rows.push_back(*schedule.measured);

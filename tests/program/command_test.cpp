@@ -271,7 +271,7 @@ TEST(Command, EvalMeasuresATextAndComparesModels) {
   EXPECT_EQ(tokens, expected.at("ids").size() - 1 + 5)
       << "the prompt has 5, and the end of the text is none of it";
   expect_words(output({"eval", kStoryteller, "--text", file}),
-               {"perplexity  1.17", "nats a token", "in 1 windows"});
+               {"perplexity  1.17", "nats a token", "in 1 window"});
 }
 
 TEST(Command, PrintsNoRateOfNothing) {

@@ -57,6 +57,12 @@ TEST(Help, IsAScreenOfWhatMostPeopleNeed) {
     EXPECT_LE(lines_of(output({command, "--help"})), 40u) << command;
 }
 
+// A line break of the source in the middle of a sentence is none of the text.
+TEST(Help, IsFilledForTheColumnsThatThereAre) {
+  const std::string help = output({"eval", "--help"});
+  EXPECT_NE(help.find("Windows and their"), std::string::npos) << help;
+}
+
 TEST(Help, OfAllOptionsHasThemAllInGroups) {
   for (const std::string& command : commands()) {
     const std::string some = output({command, "--help"}), all = output({command, "--help-all"});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "apps/heddle/support/output.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
 
@@ -47,6 +48,7 @@ Json json_of(const MeasuredWith& with, std::span<const Measurement> rows) {
 void write_measurements(const std::string& path, const MeasuredWith& with,
                         std::span<const Measurement> rows) {
   write_file(path, json_of(with, rows).dump(2) + "\n");
+  say_written(path);
 }
 
 }  // namespace heddle

@@ -60,6 +60,15 @@ std::string wrapped(std::string_view text, size_t columns, size_t indent) {
   return made;
 }
 
+std::string filled(std::string_view text) {
+  std::string made(text);
+  for (size_t i = 1; i + 1 < made.size(); ++i) {
+    const bool goes_on = made[i - 1] != '.' && made[i - 1] != ':' && made[i + 1] >= 'a' && made[i + 1] <= 'z';
+    if (made[i] == '\n' && goes_on) made[i] = ' ';
+  }
+  return made;
+}
+
 std::string listed(std::string_view name, std::string_view text, size_t name_columns) {
   return wrapped(fmt::format("{:<{}}{}", name, name_columns, text), output_columns(), name_columns) + "\n";
 }

@@ -14,6 +14,9 @@ size_t output_columns();
 // `indent` spaces.
 std::string wrapped(std::string_view text, size_t columns, size_t indent = 0);
 
+// Joins lines of prose that a sentence goes on in, so that `wrapped` breaks them for the columns that there are.
+std::string filled(std::string_view text);
+
 // A line of a list: the name in a column of its own, then the text, broken to fit the terminal.
 std::string listed(std::string_view name, std::string_view text, size_t name_columns = 12);
 

@@ -57,9 +57,9 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
-         options(app, mode == CLI::AppFormatMode::All) + make_subcommands(app, mode) + "\n" +
-         wrapped(make_footer(app), help_columns());
+  return wrapped(make_description(app), help_columns()) + make_usage(app, std::move(name)) +
+         make_positionals(app) + options(app, mode == CLI::AppFormatMode::All) + make_subcommands(app, mode) +
+         "\n" + wrapped(filled(make_footer(app)), help_columns());
 }
 
 std::string HelpFormatter::options(const CLI::App* app, bool all) const {
