@@ -7,7 +7,6 @@ import platform
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from heddle import _heddle, balance
 from heddle.errors import CompileError, CompilerMissing, first_error
 from heddle.kernel import guarded, hoisted, include_fault
+from heddle.progress import run_told
 
 CANDIDATES = ("c++", "g++", "clang++")
 # Nothing here may change a value, so that a body gives the same bits wherever it is compiled.
@@ -325,11 +325,9 @@ def compile_body(declaration, layout):
             (work / path).parent.mkdir(parents=True, exist_ok=True)
             (work / path).write_text(header)
         (work / "body.cpp").write_text(text)
-        made = subprocess.run(
+        made = run_told(
             [*command, *FLAGS, "-I", str(work), str(work / "body.cpp"), "-o", str(work / "body.so")],
-            capture_output=True,
-            text=True,
-            check=False,
+            f"compiling the body of {declaration.name}",
         )
         if made.returncode != 0:
             raise _error(declaration, made.stderr.replace(f"{work}/", ""))

@@ -22,6 +22,7 @@ import heddle.ops
 from heddle import _heddle
 from heddle.command_line import Parser, did_you_mean, run_command
 from heddle.errors import InvalidArgument
+from heddle.progress import teller
 
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
 
@@ -83,7 +84,7 @@ def _write_wheel(content, name, summary, out):
     return wheel
 
 
-def make(arch, out, *, ops=None, model=None, all_configs=False, tuning=None, **options):
+def make(arch, out, *, ops=None, model=None, all_configs=False, tuning=None, progress=None, **options):
     """Makes the wheel in the folder `out` and returns its path.
 
     Without `ops` and `model` it holds the kernels of all ops that can be called by themselves. A model's code
@@ -91,6 +92,7 @@ def make(arch, out, *, ops=None, model=None, all_configs=False, tuning=None, **o
     heddle knows, or with `workers=N` on one with N multiprocessors. `tuning` is a folder with stored results
     of tuning ($HEDDLE_TUNED, or `tuned` in heddle's cache folder), which go into the wheel: calls take them
     where the user's own folder has none. The kernels of configurations go there with `all_configs`.
+    `progress` is that of heddle.load.
     """
     if arch not in _heddle.archs():
         raise InvalidArgument(
@@ -103,9 +105,11 @@ def make(arch, out, *, ops=None, model=None, all_configs=False, tuning=None, **o
     name = f"heddle_cubins_{_label(arch, ops, model)}"
     with tempfile.TemporaryDirectory() as folder:
         content = Path(folder) / name
-        count = _heddle.package_ops(chosen, arch, all_configs, str(content)) if chosen else 0
+        count = (
+            _heddle.package_ops(chosen, arch, all_configs, str(content), teller(progress)) if chosen else 0
+        )
         if model is not None:
-            count += _heddle.package_model(str(model), arch, options, str(content))
+            count += _heddle.package_model(str(model), arch, options, str(content), teller(progress))
         stored = sorted(Path(tuning).glob("*/*.json")) if tuning is not None else []
         if tuning is not None and not stored:
             raise InvalidArgument(f"[package] {tuning} has no results of tuning (DEVICE/*.json)")

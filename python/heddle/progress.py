@@ -4,6 +4,7 @@
 """
 
 import logging
+import subprocess
 import sys
 import time
 from typing import NamedTuple
@@ -85,3 +86,24 @@ def teller(progress):
             f"[load] progress is {progress!r}; must be True, False or a function of a Progress"
         )
     return lambda *told: tell(Progress(*told))
+
+
+def run_told(command, doing):
+    """Runs a command as subprocess.run does, its output as text, and tells of it if that takes long."""
+    tell, began = teller(None), time.monotonic()
+    tell(doing, "commands", 0, 1, doing)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while True:
+                try:
+                    out, err = process.communicate(timeout=0.2)
+                    break
+                except subprocess.TimeoutExpired:
+                    so_far = f"{doing}, {time.monotonic() - began:.0f} s so far"
+                    tell(doing, "commands", 0, 1, so_far)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            tell(doing, "commands", 1, 1, doing)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

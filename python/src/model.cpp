@@ -11,7 +11,6 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/progress.h"
-#include "heddle/base/stopwatch.h"
 #include "heddle/engine/builtins.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/program_tuner.h"
@@ -23,37 +22,13 @@
 #include "python/src/json_value.h"
 #include "python/src/model_jobs.h"
 #include "python/src/model_settings.h"
+#include "python/src/teller.h"
 
 namespace heddle::python {
 
 namespace nb = nanobind;
 
 namespace {
-
-// Tells a function of Python how far some work is, and ends the work where it raises or Ctrl-C was pressed. Called without
-// the interpreter's lock.
-class Teller {
- public:
-  explicit Teller(nb::object function) : function_(std::move(function)) {}
-
-  void tell(const ::heddle::Progress& progress) {
-    const std::string words = words_.of(progress, watch_.seconds());
-    const nb::gil_scoped_acquire locked;
-    if (PyErr_CheckSignals() != 0) throw PythonError{};
-    if (function_.is_none()) return;
-    try {
-      function_(text(progress.doing), text(progress.what), progress.done, progress.all, text(words));
-    } catch (nb::python_error& error) {
-      error.restore();
-      throw PythonError{};
-    }
-  }
-
- private:
-  const nb::object function_;  // or None
-  ProgressText words_;
-  Stopwatch watch_;
-};
 
 class LoadedModel {
  public:

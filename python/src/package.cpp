@@ -13,6 +13,7 @@
 #include "heddle/model/hf/other_formats.h"
 #include "python/src/entry.h"
 #include "python/src/model_settings.h"
+#include "python/src/teller.h"
 
 namespace heddle::python {
 
@@ -38,12 +39,15 @@ std::vector<DeviceKind> kinds_of(const Backend& backend, const std::string& arch
 }
 
 // Writes what calls of ops need on an architecture. Returns the number of kernels.
-size_t package_ops(const nb::list& names, nb::handle arch, bool all_configs, nb::handle folder) {
+size_t package_ops(const nb::list& names, nb::handle arch, bool all_configs, nb::handle folder,
+                   nb::object on_progress) {
   entries();  // which register the backends
   std::vector<std::string> ops;
   for (const nb::handle name : names) ops.push_back(entry_of(given(name)).op.name);
   const std::string target = given(arch), to = given(folder);
+  Teller teller(std::move(on_progress));
   const nb::gil_scoped_release others_run;
+  const ProgressScope told([&](const ::heddle::Progress& progress) { teller.tell(progress); });
   const DeviceCompiler& compiler = *backend_for_arch(target).compiler;
   const DeviceCode code = compiler.compile_calls(ops, target, all_configs);
   compiler.save_for_package(code, to);
@@ -81,12 +85,14 @@ nb::list compile_op(nb::handle op, const nb::list& archs, bool kernels_alone) {
 
 // Writes what a model needs, as heddle.load opens it with these options.
 size_t package_model(nb::handle model_folder, nb::handle arch, const nb::dict& given_options,
-                     nb::handle folder) {
+                     nb::handle folder, nb::object on_progress) {
   register_builtins();
   const std::string model_path = find_model(given(model_folder)).path, target = given(arch),
                     to = given(folder);
   const EngineOptions options = options_with("cuda", given_options);
+  Teller teller(std::move(on_progress));
   const nb::gil_scoped_release others_run;
+  const ProgressScope told([&](const ::heddle::Progress& progress) { teller.tell(progress); });
   require_model_folder(model_path);
   const Backend& backend = backend_for_arch(target);
   const std::shared_ptr<const Model> model = open_model(model_path);
@@ -107,9 +113,9 @@ nb::list archs() {
 }  // namespace
 
 void add_package(nb::module_& module) {
-  module.def("package_ops", &package_ops);
+  module.def("package_ops", &package_ops, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   module.def("compile_op", &compile_op);
-  module.def("package_model", &package_model);
+  module.def("package_model", &package_model, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   module.def("archs", &archs);
 }
 

@@ -98,7 +98,11 @@ def test_it_is_a_wheel_that_pip_installs(wheel, tmp_path):
     subprocess.run([*pip, str(wheel)], check=True)
     files = [path for path in tmp_path.rglob("*.cubin") if path.parent.name == "cuda13"]
     assert len(files) >= 3  # f32, f16, bf16
-    assert heddle.package.make(ARCH, tmp_path, ops=["softmax"]).read_bytes() == wheel.read_bytes()
+    heard = []
+    again = heddle.package.make(ARCH, tmp_path, ops=["softmax"], progress=heard.append)
+    assert again.read_bytes() == wheel.read_bytes()
+    assert {(each.doing, each.what) for each in heard} == {("compiling", "kernels")}
+    assert heard[-1].done == heard[-1].all
 
 
 @needs_compiler
