@@ -59,7 +59,7 @@ class SwishBackward(heddle.Op):
 
 def main():
     for op in (Swish, SwishBackward):
-        print(op.declaration.name, "error", max(op.check().values()))
+        print(f"{op.declaration.name} error {max(op.check().values()):.1e}", flush=True)
 
     torch.manual_seed(1)
     x = torch.randn(40, 64, requires_grad=True)

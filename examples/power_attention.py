@@ -45,7 +45,7 @@ def main():
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     losses = []
-    for _ in range(50):
+    for step in range(50):
         text = torch.randint(10, (8, 32)).repeat(1, 2)  # 32 tokens, twice
         scores, _ = model(text)
         # Position 32 + i is asked for the token that it has seen 32 positions before.
@@ -54,7 +54,8 @@ def main():
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    print(f"loss {losses[0]:.2f}, after {len(losses)} steps {losses[-1]:.2f}")
+        if step % 10 in (0, 9):
+            print(f"step {step}: loss {losses[-1]:.2f}", flush=True)
     assert losses[-1] < losses[0] / 2
 
     # The state stands for all positions before: one position at a time gives what all at once give.
@@ -65,7 +66,8 @@ def main():
         for i in range(text.shape[1]):
             scores, state = model(text[:, i : i + 1], i, state)
             parts.append(scores)
-        print("largest difference, position by position:", (whole - torch.cat(parts, 1)).abs().max().item())
+        difference = (whole - torch.cat(parts, 1)).abs().max().item()
+        print(f"largest difference, position by position: {difference:.1e}")
         torch.testing.assert_close(torch.cat(parts, 1), whole, atol=1e-3, rtol=1e-3)
 
 

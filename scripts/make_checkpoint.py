@@ -15,6 +15,7 @@ import argparse
 import json
 import math
 import sys
+import time
 import zlib
 from pathlib import Path
 
@@ -384,11 +385,15 @@ def write_file(path, tensors, dtype_name, device):
         offset = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
+    told = time.monotonic()
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name, shape, deviation in tensors:
             for piece in pieces(name, shape, deviation, dtype, device):
                 file.write(piece)
+                if time.monotonic() - told >= 2:
+                    told = time.monotonic()
+                    print(f"{path}: {file.tell() / offset:.0%}", file=sys.stderr, flush=True)
 
 
 def split(tensors, limit, item_bytes):
@@ -469,7 +474,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", nargs="?", choices=MODELS, help="the model whose shape it has")
+    parser.add_argument(
+        "model", nargs="?", choices=MODELS, metavar="MODEL", help=f"whose shape it has: {', '.join(MODELS)}"
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--like", type=Path, metavar="FOLDER", help="take the shape from FOLDER/config.json")
     parser.add_argument("--dtype", choices=TYPE_NAMES, default="bfloat16")
