@@ -33,7 +33,7 @@ demo: program
 
 install: program
 	cmake --install build/release --component program --prefix $(PREFIX)
-	@case ":$$PATH:" in *:$(PREFIX)/bin:*) ;; *) echo "heddle is in $(PREFIX)/bin, which is not in PATH" ;; esac
+	@case ":$$PATH:" in *:$(PREFIX)/bin:*) ;; *) echo 'heddle is in $(PREFIX)/bin, which is not in PATH: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 # CMake writes down what it has installed. Folders stay: others may use them.
 uninstall:
