@@ -54,7 +54,7 @@ def main():
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        if step % 10 in (0, 9):
+        if step == 0 or step % 10 == 9:
             print(f"step {step}: loss {losses[-1]:.2f}", flush=True)
     assert losses[-1] < losses[0] / 2
 

@@ -42,7 +42,7 @@ ToldProgress::ToldProgress() : scope_([this](const Progress& progress) { show(pr
 void ToldProgress::show(const Progress& progress) {
   if (interrupted()) throw Cancelled("interrupted");
   const double now = since_.seconds();
-  // What follows a work at once is shown at once if that was.
+  // Work that follows other work at once is shown at once.
   if (doing_ != progress.doing) {
     doing_ = progress.doing;
     if (now - ended_ > kQuick) began_ = now;
