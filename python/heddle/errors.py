@@ -46,6 +46,10 @@ class CompileError(Error):
         self.line = line
 
 
+class FileError(Error, OSError):
+    """A file or folder is missing, short or malformed, or cannot be written."""
+
+
 class DeviceError(Error, RuntimeError):
     """A run on a device failed."""
 

@@ -15,6 +15,8 @@ const char* class_of(ErrorCode code) {
       return "InvalidArgument";
     case ErrorCode::kUnsupported:
       return "Unsupported";
+    case ErrorCode::kIo:
+      return "FileError";
     case ErrorCode::kDevice:
       return "DeviceError";
     default:

@@ -173,6 +173,7 @@ def test_classes():
         (lambda: heddle.patch(), TypeError, "missing 1 required positional argument: 'model'"),
         (lambda: heddle.linear_cross_entropy(X, W, reducton="sum"), TypeError, "did you mean reduction?"),
         (lambda: heddle.load("folder", progres=True), ValueError, "progres"),
+        (lambda: heddle.load("/no/folder"), OSError, "there is no such folder"),
         (lambda: ops.head_norm(X, W), TypeError, "head_dim is missing"),
         (lambda: ops.softmax(X, 2), ValueError, "dim is 2, x has 2 dimensions"),
     ],
