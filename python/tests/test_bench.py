@@ -84,7 +84,7 @@ def test_every_suite_runs_without_a_gpu(suite, tmp_path):
     assert set(result["ceilings"]) == {"copy", "product"}
     assert result["rows"]
     assert result["failures"] == {}
-    assert result["peers_missing"].keys() == {"compile", "cudnn", "flex", "liger", "quack"}
+    assert result["peers_missing"].keys() == {"compile", "cudnn", "flash", "flex", "liger", "quack"}
     for row in result["rows"]:
         assert row["us"] > 0
         assert row["peers"]["torch"]["ratio"] > 0

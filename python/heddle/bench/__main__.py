@@ -8,12 +8,14 @@ A time is the median over the visits, with half of the distance between their qu
   python -m heddle.bench my_file.py:MyOp --size M=4096,D=1024   # next to its tile body and its peers
   python -m heddle.bench --suite rows --out rows.json --page rows.html
   python -m heddle.bench --suite rows --compare rows.json   # exit code 1 if a row has become slower by 5 %
+  python -m heddle.bench --suite shapes --seed 7 --gate     # exit code 1 if a bar does not hold
 
 HEDDLE_BENCH_PEERS names a folder with further packages, such as liger_kernel.
 """
 
 import contextlib
 import json
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -23,9 +25,10 @@ import torch
 
 import heddle
 import heddle.ops
-from heddle.bench import compare, measure, page, report, suites
+from heddle.bench import bars, compare, measure, page, report, suites
 from heddle.bench.peers import KNOWN, Peers
-from heddle.bench.suites import own
+from heddle.bench.suites import own, shapes
+from heddle.bench.timing import is_gpu
 from heddle.bench.work import FORWARD
 from heddle.command_line import Parser, add_device, default_device, did_you_mean, run_command
 from heddle.named import ops_named
@@ -54,10 +57,25 @@ def parse(words):
     )
     parser.add_argument("--only", default="", help="works whose names contain this; several with |")
     parser.add_argument("--peers", default=",".join(KNOWN), help="those that may run; none: heddle alone")
-    parser.add_argument("--visits", type=int, default=8, help="of each work, with tensors of its own")
+    parser.add_argument(
+        "--visits",
+        type=int,
+        help=f"of each work, with tensors of its own; default: 8, shapes: {shapes.VISITS}",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="samples of a visit")
     parser.add_argument("--seconds", type=float, default=0.5, help="of calls without a pause; 0: none")
-    parser.add_argument("--time-limit", type=float, default=0, help="seconds after which nothing new begins")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        help=f"seconds after which nothing new begins; default: none, shapes: {shapes.TIME_LIMIT:.0f}",
+    )
+    parser.add_argument("--seed", type=int, help="of --suite shapes; default: a new one, which is printed")
+    parser.add_argument(
+        "--count", type=int, help=f"of --suite shapes: draws of each kind; default: {shapes.COUNT}"
+    )
+    parser.add_argument(
+        "--gate", action="store_true", help="with --suite shapes: exit code 1 if a bar does not hold"
+    )
     parser.add_argument("--commit", help="for the file; default: what git says")
     words = sys.argv[1:] if words is None else words
     arguments = parser.parse_args(words)
@@ -66,6 +84,7 @@ def parse(words):
         parser.error("give --suite, or ops of your own as my_file.py:MyOp")
     if arguments.backend != "kernel" and arguments.device not in (None, "cpu"):
         parser.error(f"--backend {arguments.backend} runs on a CPU; give --device cpu")
+    fill_defaults(parser, arguments)
     if arguments.visits < 1 or arguments.rounds < 1:
         parser.error(f"--visits {arguments.visits}, --rounds {arguments.rounds}: must be positive")
     unknown = {name for name in arguments.peers.split(",") if name} - {*KNOWN, "none"}
@@ -74,16 +93,53 @@ def parse(words):
         parser.error(f"--peers has {', '.join(sorted(unknown))}; there are {', '.join(KNOWN)}, none{meant}")
     usual = default_device() if arguments.backend == "kernel" else "cpu"
     arguments.device = arguments.device or usual
+    if arguments.gate and not is_gpu(arguments.device):
+        parser.error("--gate: bars are for a GPU; this would run on the CPU")
     arguments.names = ops_named("bench", arguments.ops)
     arguments.suite = arguments.suite or " ".join(arguments.names)
     return arguments
+
+
+def fill_defaults(parser, arguments):
+    """Flags whose default depends on the suite, and those that only the suite that draws shapes has."""
+    draws = arguments.suite == suites.DRAWN
+    if not draws:
+        for flag in ("seed", "count", "gate"):
+            if getattr(arguments, flag) is not parser.get_default(flag):
+                parser.error(f"--{flag} is for --suite {suites.DRAWN}")
+    if arguments.visits is None:
+        arguments.visits = shapes.VISITS if draws else 8
+    if arguments.time_limit is None:
+        arguments.time_limit = shapes.TIME_LIMIT if draws else 0.0
+    if arguments.seed is not None and arguments.seed < 0:
+        parser.error(f"--seed {arguments.seed}: must not be negative")
+    if arguments.count is not None and arguments.count < 1:
+        parser.error(f"--count {arguments.count}: must be positive")
+
+
+def settle_draws(arguments, baseline):
+    """Shapes are those of the flags, of the file that is compared with, or new ones, in this order."""
+    before = {"seed": secrets.randbelow(1 << 31), "count": shapes.COUNT} | (baseline or {})
+    for flag in ("seed", "count"):
+        if getattr(arguments, flag) is None:
+            setattr(arguments, flag, before[flag])
+            arguments.words = [
+                *arguments.words,
+                f"--{flag}",
+                str(before[flag]),
+            ]  # the file's command repeats them
+
+
+def draws_of(arguments):
+    """What --seed and --count say, by name; empty for suites that draw nothing."""
+    return {"seed": arguments.seed, "count": arguments.count} if arguments.suite == suites.DRAWN else {}
 
 
 def works_of(arguments, peers):
     """What is measured: the works of a suite, or those of ops of one's own."""
     tiny = arguments.scale == "tiny"
     if not arguments.names:
-        return suites.works_of(arguments.suite, peers, arguments.device, tiny)
+        return suites.works_of(arguments.suite, peers, arguments.device, tiny, **draws_of(arguments))
     sizes = sizes_of(arguments.size) if arguments.size else None
     given = attributes_of(arguments.attribute)
     return [
@@ -126,7 +182,10 @@ def run_suite(arguments):
         )
     bench = measure.Bench(arguments.device, tiny, arguments.seconds, arguments.rounds)
     result = report.header(arguments, bench, peers)
+    result |= draws_of(arguments)
     print(f"{result['device']}, commit {result['commit']}, torch {torch.__version__}")
+    if draws_of(arguments):
+        print(f"--seed {arguments.seed} --count {arguments.count}: {len(works)} works")
     for ceiling in bench.ceilings.values():
         print(f"{ceiling['of']}: {ceiling['value']:.4g} {ceiling['unit']}")
     for name, why in peers.missing.items():
@@ -163,6 +222,8 @@ def units_again(arguments, works):
                 command += [f"--{flag}", value]
         command += ["--device", arguments.device, "--scale", arguments.scale, "--out", str(out)]
         command += ["--visits", str(arguments.visits), "--rounds", str(arguments.rounds)]
+        for flag, value in draws_of(arguments).items():
+            command += [f"--{flag}", str(value)]
         command += ["--peers", "none", "--seconds", "0", "--commit", "again"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -197,13 +258,25 @@ def compare_with(arguments, result, baseline, take=units_again):
     return [", ".join(name) for name, verdict in found.items() if verdict == "slower"]
 
 
+def judge_bars(arguments, result):
+    """Notes bars in the result, prints them, and returns whether all hold."""
+    judged = bars.judge(result["rows"], arguments.device, result["device"])
+    result["bars"] = [each.record() for each in judged]
+    print("\n".join(each.line() for each in judged))
+    print(bars.verdict(judged, len(result["failures"]) + len(result["left_out"])))
+    return bars.all_hold(judged)
+
+
 def main(words=None):
     arguments = parse(words)
     baseline = report.read(arguments.compare) if arguments.compare else None
+    if arguments.suite == suites.DRAWN:
+        settle_draws(arguments, baseline)
     result = run_suite(arguments)
     slower = compare_with(arguments, result, baseline) if baseline else []
     if result["left_out"]:
         print(f"left out for lack of time: {', '.join(result['left_out'])}")
+    holds = judge_bars(arguments, result) if arguments.suite == suites.DRAWN else True
     if arguments.out:
         report.write(result, arguments.out)
     if arguments.page:
@@ -211,7 +284,7 @@ def main(words=None):
         arguments.page.write_text(page.render(result))
     for name in slower:
         print(f"slower than {arguments.compare}: {name}", file=sys.stderr)
-    return 1 if slower or result["failures"] else 0
+    return 1 if slower or result["failures"] or (arguments.gate and not holds) else 0
 
 
 if __name__ == "__main__":

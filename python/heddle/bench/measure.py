@@ -179,6 +179,8 @@ class Bench:
             },
             "units": [round(each, 5) for each in row["units"]],
         }
+        if work.kind:
+            made["kind"] = work.kind
         if row["left_out"]:
             made["left_out"] = row["left_out"]
         if made["peers"]:

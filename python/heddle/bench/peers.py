@@ -11,7 +11,7 @@ import sys
 
 from heddle.bench.timing import is_gpu
 
-KNOWN = ("torch", "compile", "cudnn", "flex", "liger", "quack")
+KNOWN = ("torch", "compile", "cudnn", "flash", "flex", "liger", "quack")
 MODULES = {"liger": "liger_kernel.ops", "quack": "quack"}
 PACKAGES = {"liger": "liger-kernel", "quack": "quack-kernels", "triton": "triton"}
 

@@ -37,6 +37,7 @@ class Work:
     gradients: tuple = field(default=())  # numbers of the tensors that get one; empty: all floats
     goal: dict = field(default_factory=dict)  # least ratio by part
     goal_of: str = "peer"  # to the fastest one, or to a "copy" of as many bytes
+    kind: str = ""  # of works that share a bar
 
     @property
     def op(self):
