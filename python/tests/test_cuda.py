@@ -22,6 +22,7 @@ from op_cases import (
     small_cases,
     tensors_of,
 )
+from test_gradient_node import by_node, check_bits  # noqa: F401
 
 if not torch.cuda.is_available():
     pytest.skip("torch has no GPU here", allow_module_level=True)
@@ -71,6 +72,23 @@ def test_gradients_are_those_of_the_cpu(name):
         grads.append([made[key].grad.cpu() for key in wanted])
     for one, other in zip(*grads, strict=True):
         assert torch.allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.usefixtures("by_node")
+@pytest.mark.parametrize("name", WITH_GRADIENT)
+def test_gradients_by_the_node_are_those_of_python(name):
+    check_bits(name, "cuda")
+
+
+@pytest.mark.usefixtures("by_node")
+def test_a_gradient_is_on_the_stream_of_its_call():
+    x = torch.randn(4096, 4096, device="cuda", requires_grad=True)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(20):
+            y = heddle.ops.softmax(x)
+        y.sum().backward()
+    torch.cuda.synchronize()
+    assert x.grad.abs().max() < 1e-5
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(33000, 4096), (16390, 8200), (4100, 4096), (70001, 72)])

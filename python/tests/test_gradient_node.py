@@ -18,8 +18,10 @@ from heddle import _heddle
 from heddle.torch import node
 from op_cases import WITH_GRADIENT, float_case, results_of, tensors_of
 
+pytestmark = pytest.mark.usefixtures("by_node")
 
-@pytest.fixture(autouse=True)
+
+@pytest.fixture
 def by_node():
     if "no C++ compiler" in node.prepare():
         pytest.skip(node.state())
@@ -33,10 +35,9 @@ def leaves(*sizes, dtype=torch.float32):
     return [torch.randn(each, dtype=dtype).requires_grad_() for each in sizes]
 
 
-@pytest.mark.parametrize("name", WITH_GRADIENT)
-def test_bits_are_those_of_python(name):
+def check_bits(name, device):
     number, case, wanted = float_case(name)
-    tensors = tensors_of(name, number, case)
+    tensors = {key: each.to(device) for key, each in tensors_of(name, number, case).items()}
     made = []
     for use in (True, False):
         _heddle.use_node(use)
@@ -51,6 +52,11 @@ def test_bits_are_those_of_python(name):
         torch.autograd.backward(results, [torch.ones_like(y) for y in results])
         made.append([inputs[key].grad for key in wanted if key in inputs])
     assert all(torch.equal(one, other) for one, other in zip(*made, strict=True))
+
+
+@pytest.mark.parametrize("name", WITH_GRADIENT)
+def test_bits_are_those_of_python(name):
+    check_bits(name, "cpu")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

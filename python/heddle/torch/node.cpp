@@ -2,7 +2,7 @@
 // heddle's module run the backward. node.py compiles it against the torch that is there, with node.h before it.
 #include <algorithm>
 
-#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/variable.h>
@@ -31,11 +31,12 @@ bool is_plain(const at::Tensor& tensor) {
   return (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
 }
 
-// True in no mode, transform or kernel of torch. The caller knows of autocast.
+// True in no mode or transform of torch, and not below its autograd. The caller knows of autocast.
 bool is_unwatched() {
-  constexpr c10::DispatchKeySet kAutocast({DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA});
+  constexpr c10::DispatchKeySet kAutograd(
+      {DispatchKey::AutogradCPU, DispatchKey::AutogradCUDA, DispatchKey::ADInplaceOrView});
   const auto& keys = c10::impl::raw_local_dispatch_key_set;
-  return keys.included_ == 0 && (keys.excluded_ & ~kAutocast.raw_repr()) == 0;
+  return keys.included_ == 0 && (keys.excluded_ & kAutograd.raw_repr()) == 0;
 }
 
 // Holds the interpreter's lock.
@@ -295,6 +296,17 @@ class OpNode final : public Node {
   std::vector<SavedVariable> saved_;
 };
 
+// Nodes belong to a pointer of c10, or in older versions of torch to one of the standard library.
+using NodePointer = decltype(Edge::function);
+
+template <class Pointer, class Made = OpNode>
+Pointer make_node(const NodeOp& op, PyObject* const* attributes) {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<Node>>)
+    return Pointer(new Made(op, attributes), [](Made* node) { deleteNode(node); });
+  else
+    return c10::make_intrusive<Made>(op, attributes);
+}
+
 bool takes(PyObject* const* inputs, int32_t count) {
   if (!is_unwatched()) return false;
   for (int32_t i = 0; i < count; ++i)
@@ -304,13 +316,14 @@ bool takes(PyObject* const* inputs, int32_t count) {
 
 int attach(const NodeOp& op, PyObject* const* inputs, PyObject* const* outputs, PyObject* const* attributes) {
   HANDLE_TH_ERRORS
-  auto node = c10::make_intrusive<OpNode>(op, attributes);
+  const NodePointer owner = make_node<NodePointer>(op, attributes);
+  OpNode* const node = static_cast<OpNode*>(owner.get());
   node->follow(inputs);
   for (int32_t i = 0; i < op.outputs; ++i) {
     const at::Tensor& output = THPVariable_Unpack(outputs[i]);
     const uint32_t number = node->add_input_metadata(output);
     if (torch::autograd::isDifferentiableType(output.scalar_type()))
-      torch::autograd::impl::set_gradient_edge(output, Edge(node, number));
+      torch::autograd::impl::set_gradient_edge(output, Edge(owner, number));
   }
   node->save(inputs, outputs);
   return 0;
