@@ -68,9 +68,15 @@ TEST(Timing, HasNoSlowerOneThatIsFasterByTheFigureShown) {
       std::vector<double> ratios = timing.ratios(c);
       std::ranges::sort(ratios);
       const double ratio = (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
-      if (timing.standing(c) == Standing::kBest) EXPECT_DOUBLE_EQ(ratio, 1);
-      if (timing.standing(c) == Standing::kTied) EXPECT_GT(ratio, 1 / (1 + rules.tie_within));
-      if (timing.standing(c) == Standing::kSlower) EXPECT_GT(ratio, 1);
+      if (timing.standing(c) == Standing::kBest) {
+        EXPECT_DOUBLE_EQ(ratio, 1);
+      }
+      if (timing.standing(c) == Standing::kTied) {
+        EXPECT_GT(ratio, 1 / (1 + rules.tie_within));
+      }
+      if (timing.standing(c) == Standing::kSlower) {
+        EXPECT_GT(ratio, 1);
+      }
     }
   }
 }
