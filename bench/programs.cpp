@@ -1,4 +1,4 @@
-// How long it takes to build and to prove programs of full size, without weights. Rows of the gate.
+// Times building and proving programs of full size, without weights. Rows of the gate.
 #include <memory>
 
 #include "bench/rows.h"

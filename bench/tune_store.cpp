@@ -1,4 +1,4 @@
-// How long a look-up of a tuned configuration takes, with the making of its key: 100,000 of them in a store of 1,000. Rows
+// Times the look-up of a tuned configuration, its key included: 100,000 of them in a store of 1,000. Rows
 // of the gate.
 #include "bench/rows.h"
 #include "heddle/base/error.h"

@@ -26,7 +26,7 @@ def main():
                 break
         print("\n")
 
-        # What else the model might have said, by its own probabilities.
+        # Other likely answers of the model, by its own probabilities.
         (token,) = model.stream("Once upon a time, there was a", max_tokens=1, logprobs=3)
         for other, logprob in token.top:
             print(f"{model.detokenize([other])!r:>12} {logprob:6.2f}")

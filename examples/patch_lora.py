@@ -49,7 +49,7 @@ def main():
     print()
     print(heddle.patched(model), end="\n\n")
 
-    # The same model without heddle.
+    # A second copy of the model, without heddle.
     with torch.no_grad():
         patched = model(input_ids=tokens).logits
         heddle.unpatch(model)

@@ -282,7 +282,7 @@ def mlp_tensors(at, hidden, inner, gain, names=("gate_proj", "up_proj", "down_pr
 
 
 def experts_of(config, layer):
-    """How many a layer has; 0: an MLP of its own."""
+    """The number that a layer has; 0: an MLP of its own."""
     if "n_routed_experts" in config:
         return config["n_routed_experts"] if layer >= config.get("first_k_dense_replace", 0) else 0
     skipped = layer in config.get("mlp_only_layers", []) or (layer + 1) % config.get("decoder_sparse_step", 1)

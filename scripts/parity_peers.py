@@ -44,7 +44,7 @@ def compare_plain(folder):
 
 
 def compare_steps(folder):
-    """How many forms were checked; raises an error when one computes something else."""
+    """Returns the number of forms checked; raises an error when one computes something else."""
     peer = Peer(SimpleNamespace(device="cpu", model=folder, positions=POSITIONS, steps=4))
     forms = {tuple(v.form.values()): v for v in VARIANTS}
     for variant in forms.values():

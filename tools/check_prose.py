@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks prose: top pages are short, links lead somewhere, the changelog is open, no file names a path of the
-machine that it was written on, and comments are sentences in plain words."""
+machine that it was written on, and comments and pages are sentences in plain words."""
 
 import io
 import os
@@ -15,19 +15,21 @@ TEXT = (*measure.CPP, ".py", ".md", ".txt", ".cmake", ".toml", ".json", "setup",
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(home|root|work|Users)/\w+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
-# Folders whose comments are in plain English.
-PLAIN = ("heddle/", "apps/", "bench/", "scripts/", "tests/", "tools/", "models/")
-# A comment that begins so is a noun clause in place of a sentence.
-CLAUSE = re.compile(r"(Of|What|Whether|Those|That of|The same|Nor|Whom?|Whose)\b")
+# A comment or a paragraph that begins so is a noun clause in place of a sentence.
+CLAUSE = re.compile(r"(Of|What|Whether|Why|How|Until|Those|That of|The same|Nor|Whom?|Whose)\b")
 FRAGMENT = re.compile(r"(of|those|that of|the same)\b")  # for a comment at the end of a line
 # Words of place that stood for time, and for "besides". They are places after some verbs; names are quoted.
 PLACE = re.compile(r"\b(behind|ahead of(?! time\b)|beside)\b", re.I)
-PLACED = re.compile(r"(\b(look|see|lie|stand|sit)s? |[-`\"])$", re.I)
+PLACED = re.compile(r"(\b(look|see|lie|stand|sit)s? |[-`*\"])$", re.I)
 PLAIN_WORD = {"behind": "after", "ahead of": "before", "beside": "next to, or besides"}
 # "who" is a person, and these are not.
 CODE_WHO = re.compile(
     r"\b(op|tile|call|worker|kernel|warp|thread|loader|executor|node|program|reader)s?,? who\b"
 )
+NO_PROSE = re.compile(
+    r"\s*(#|\||!?\[[^\]]*\]\([^)]*\)\s*$|<)"
+)  # headings, tables, links and tags by themselves
+ITEM = re.compile(r"\s*([-*]|\d+\.)\s+(?=\S)|\s*$")  # where a paragraph ends and another one may begin
 CPP_TOKEN = re.compile(
     r'R"([^(\s]*)\((.*?)\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])\'',
     re.S,
@@ -64,13 +66,33 @@ def comments(path, text):
     return blocks
 
 
-def clumsy(path, text):
-    """(line, message) of each comment that is not plain."""
-    for block in comments(path, text):
+def paragraphs(page):
+    """Paragraphs and items of a list, in order; no headings, tables and code."""
+    blocks, is_open, is_code = [], False, False
+    for line, words in enumerate(page.split("\n"), 1):
+        is_fence = words.lstrip().startswith("```")
+        is_code ^= is_fence
+        if is_code or is_fence or NO_PROSE.match(words):
+            is_open = False
+            continue
+        item = ITEM.match(words)
+        is_open &= not item
+        words = words[item.end() if item else 0 :].strip()
+        if is_open:
+            blocks[-1]["text"] += " " + words
+        elif words:
+            blocks.append({"line": line, "text": words, "alone": True})
+            is_open = True
+    return blocks
+
+
+def clumsy(blocks, kind):
+    """(line, message) of each comment or paragraph that is not plain."""
+    for block in blocks:
         words = block["text"]
         begin = CLAUSE.match(words) or (not block["alone"] and FRAGMENT.match(words))
         if begin:
-            yield block["line"], f'a comment begins with "{begin.group(0)}"; write a sentence, verb first'
+            yield block["line"], f'a {kind} begins with "{begin.group(0)}"; write a sentence, verb first'
         for match in PLACE.finditer(words):
             if not PLACED.search(words[: match.start()]):
                 word = match.group(0)
@@ -91,7 +113,9 @@ def violations(root):
         root, (".md",), (*measure.FOLDERS, "docs")
     )
     for page in pages:
-        for target in LINK.findall(re.sub(r"```.*?```", "", measure.read(root, page), flags=re.S)):
+        text = measure.read(root, page)
+        wrong += [f"{page}:{number}: {what}" for number, what in clumsy(paragraphs(text), "paragraph")]
+        for target in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.S)):
             if "://" not in target and not os.path.exists(os.path.join(root, os.path.dirname(page), target)):
                 wrong.append(f"{page}: the link to {target} leads nowhere")
     for path in measure.files(root, TEXT):
@@ -100,9 +124,9 @@ def violations(root):
                 wrong.append(
                     f"{path}:{number}: {MACHINE_PATH.search(line).group(0)} is a path of one machine"
                 )
-        if path.startswith(PLAIN) and path.endswith((*measure.CPP, ".py")):
-            text = measure.read(root, path)
-            wrong += [f"{path}:{number}: {what}" for number, what in clumsy(path, text)]
+        if path.endswith((*measure.CPP, ".py")):
+            blocks = comments(path, measure.read(root, path))
+            wrong += [f"{path}:{number}: {what}" for number, what in clumsy(blocks, "comment")]
     log = pathlib.Path(root, "CHANGELOG.md")
     if not log.exists() or "## Unreleased" not in log.read_text():
         wrong.append("CHANGELOG.md has no section '## Unreleased'")

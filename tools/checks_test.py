@@ -247,13 +247,36 @@ struct Size {
             "// All rows of a tile,\n// of which one is live.\n": "",
             'const char* a = "// Of a tile";\nint b;  // bytes\n': "",
             "// A worker who waits.\n": '1: "worker who": who is a person; write: that',
+            "// Why it waits.\n": '1: a comment begins with "Why"',
+            "// How long it waits.\n": '1: a comment begins with "How"',
+            "// Until a tile is done.\n": '1: a comment begins with "Until"',
+            "// However it ends.\n": "",
         }
         for text, message in seeded.items():
             self.assertIn(message, self.found(check_prose, **{"heddle/ir/a.h": text}), text)
             self.assertEqual(message == "", self.found(check_prose, **{"heddle/ir/a.h": text}) == "", text)
-            self.assertEqual(self.found(check_prose, **{"examples/add/add.h": text}), "")
         found = self.found(check_prose, **{"tools/a.py": '"""Whether it runs."""\nx = ["""Of it."""]\n'})
         self.assertEqual(found, 'tools/a.py:1: a comment begins with "Whether"; write a sentence, verb first')
+        for path in ("python/heddle/a.py", "python/tests/a.py", "examples/a.py"):
+            self.assertIn(
+                f'{path}:1: a comment begins with "of"', self.found(check_prose, **{path: "x = 1  # of it\n"})
+            )
+
+    def test_plain_pages(self):
+        seeded = {
+            "# a\n\nWhat a tile\nreads.\n": '3: a paragraph begins with "What"',
+            "a\n- b\n- Of a tile\n": '3: a paragraph begins with "Of"',
+            "1. How it\n   runs\n": '1: a paragraph begins with "How"',
+            "Loads it ahead\nof its wait.\n": '1: "ahead of" is not a place here; write: before',
+            "The kernel who waits.\n": '1: "kernel who": who is a person; write: that',
+            "# What a tile reads\n\nA tile\nof x, which stands behind it.\n": "",
+            "| What | who |\n|---|---|\n| Of x | a |\n": "",
+            "```sh\n# Of a tile\nOf a tile, behind x\n```\n": "",
+        }
+        for text, message in seeded.items():
+            found = self.found(check_prose, **{"docs/a.md": text})
+            self.assertIn(f"docs/a.md:{message}" if message else "", found, text)
+            self.assertEqual(message == "", found == "", text)
 
 
 TO_PASS = {

@@ -33,7 +33,7 @@ class Variant:
     form: dict = field(default_factory=dict)  # how the peer builds what runs
 
     def unavailable(self):
-        """Why this torch cannot compile so; empty if it can."""
+        """Returns why this torch cannot compile so, or "" if it can."""
         known = set(torch._inductor.list_options()) if self.options else set()
         missing = [name for name in self.options or {} if name not in known]
         return f"torch {torch.__version__} has no {', '.join(missing)}" if missing else ""

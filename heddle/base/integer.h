@@ -10,7 +10,7 @@ constexpr i64 floor_div(i64 a, i64 b) {
   return ((a | b) >> 32) == 0 ? i64(u32(a) / u32(b)) : a / b;
 }
 
-// How many parts of b each make at least a.
+// The number of parts of b that make at least a.
 constexpr i64 ceil_div(i64 a, i64 b) {
   return floor_div(a + b - 1, b);
 }

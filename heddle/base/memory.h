@@ -1,4 +1,4 @@
-// How much memory this process may still take, and the Error where it is too little.
+// Says how much memory this process may still take, and makes the Error where it is too little.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,7 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// How unlike two names are; nothing where they are not alike.
+// The distance between two names; nothing where they are not alike.
 std::optional<size_t> unlikeness(const std::string& a, const std::string& b) {
   const size_t apart = distance(a, b), longer = std::max(a.size(), b.size());
   if (apart <= std::max<size_t>(1, longer / kLettersAnError) && apart < std::min(a.size(), b.size()))

@@ -12,8 +12,8 @@ namespace heddle {
 
 // The system's numbers of the cores that this process may run on; empty when the system does not say.
 std::vector<int> allowed_core_ids();
-// How many threads can run at once: one for each of these cores, or as many as a CPU quota gives time for, rounded up; at
-// least 1.
+// The number of threads that can run at once: one for each of these cores, or as many as a CPU quota gives
+// time for, rounded up; at least 1.
 int allowed_cores();
 // Says the number and its reason: "2 cores for this process, by its affinity".
 std::string describe_cores();

@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// How far some work is: "compiling 12 of 47 kernels". Work of several kinds comes one after the other.
+// The progress of some work: "compiling 12 of 47 kernels". Work of several kinds comes one after the other.
 struct Progress {
   const char* doing;  // "compiling"
   const char* what;   // what is counted, "kernels"; "bytes" is memory

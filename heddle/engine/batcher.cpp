@@ -90,7 +90,7 @@ bool Batcher::go_on(Running& running, std::span<const float> logits, i32 chosen,
   return false;
 }
 
-// How many steps one call may take.
+// The number of steps that one call may take.
 i32 Batcher::steps_of(std::span<const StepRequest> made, i32 most) const {
   if (std::ranges::any_of(running_, &Running::reading) || made.size() != running_.size()) return 1;
   i32 steps = most;

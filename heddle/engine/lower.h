@@ -34,7 +34,8 @@ void leave_homes(const Graph& graph, const TilingTarget& target, Placement& plac
 // ops prefer.
 Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target);
 
-// Why one group must come after another. Waits for data come first, because they imply most of the others.
+// The reason that one group must come after another. Waits for data come first, because they imply most of
+// the others.
 enum class NeedKind : u8 {
   kData,   // RAW, WAW
   kSpace,  // WAR

@@ -1,4 +1,4 @@
-// How much memory an engine will take, known before anything is loaded.
+// Computes how much memory an engine will take, before anything is loaded.
 #pragma once
 
 #include <string>

@@ -65,7 +65,7 @@ struct ModelInfo {
   i32 default_positions() const { return short_positions > 0 ? short_positions : max_positions; }
 };
 
-// How a model lays out a graph. The engine chooses this for a row class and a topology.
+// The layout that a model gives its graph. The engine chooses this for a row class and a topology.
 struct GraphRequest {
   StepShape shape;
   i32 context = 0;  // positions that a sequence may have

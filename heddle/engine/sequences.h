@@ -14,7 +14,8 @@
 
 namespace heddle {
 
-// How a sequence's next token is chosen, with the names and meanings of transformers. temperature 0: greedy.
+// Settings by which a sequence's next token is chosen, with the names and meanings of transformers.
+// temperature 0: greedy.
 struct SamplingSettings {
   float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   i32 top_k = 0;

@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-// How attention cuts the KV range of a row block.
+// The cut of a row block's KV range for attention.
 struct AttentionSplits {
   i32 unit = 0;  // positions of which a part is a multiple
   i32 most = 0;  // parts, at most
@@ -47,7 +47,7 @@ struct Capacity {
   std::optional<DType> kv_dtype;  // unset: the weights' type
   bool all_logits = false;        // logits of every row; then nothing is sampled
 
-  // How far back the steps of any program read pages: as far as attention sees at most.
+  // The distance that the steps of any program read pages back: as far as attention sees at most.
   AttentionCut reach() const { return {.split_unit = splits.unit, .window = window}; }
 };
 

@@ -1,4 +1,4 @@
-// How a tile body that is compiled by itself says what it touches.
+// Lets a tile body that is compiled by itself say what it touches.
 #pragma once
 
 #include "heddle/base/types.h"

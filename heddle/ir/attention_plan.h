@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// How attention is cut into tiles. These are constants of the program. Borders depend only on a sequence's
+// The cut of attention into tiles. These are constants of the program. Borders depend only on a sequence's
 // length, so neither the batch nor the number of workers changes a sum. With a window, the cut range begins
 // at the last border of split_unit before everything that the block's rows see, and nothing before it is
 // read.

@@ -122,8 +122,8 @@ class NodeRule {
 };
 
 std::vector<Region> node_regions(const Node& node, const TileCoord& tile);
-// How many items of its worker's stream a tile loads: its panels, or kItemsFromData where an input chooses
-// them.
+// The number of items of its worker's stream that a tile loads: its panels, or kItemsFromData where an input
+// chooses them.
 u32 stream_items(const Node& node, const TileCoord& tile);
 // The tile of part `index` when the main op has tile `tile` (an epilogue may halve the columns).
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile);

@@ -16,7 +16,7 @@ constexpr u32 kItemsFromData =
     0xffffffffu;  // the number of stream_items depends on the inputs; the loader waits for them
 constexpr int kMaxWaits = 3;
 
-// How a GPU implements an edge. CPU executors use a counter for every kind.
+// The way a GPU implements an edge. CPU executors use a counter for every kind.
 enum class EdgeKind : u8 {
   kInSm,     // producers and waiter are one worker, so the order of its stream suffices
   kCounted,  // the producer writes, then red.release; the reader uses ld.acquire

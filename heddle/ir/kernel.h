@@ -24,7 +24,7 @@ struct KernelTarget {
   bool fast_memory = false;  // as of an H200: arithmetic between a kernel's loads and stores takes its time
 };
 
-// How 16-byte words of a box are permuted on chip: none, or within rows of so many bytes.
+// The permutation of the 16-byte words of a box in shared memory: none, or within rows of so many bytes.
 enum class BoxSwizzle : u8 { kNone, k32, k64, k128 };
 
 // A tensor as bulk copies see it: a box of it is copied at once. What lies outside of the tensor is read as zero and not
@@ -54,7 +54,7 @@ struct KernelLaunch {
   std::vector<KernelMap> maps;
 };
 
-// How a call runs as a whole kernel.
+// The plan of a call that runs as a whole kernel.
 struct KernelPlan {
   std::string why_not;                 // the reason why it does not, for people; empty: it does
   std::string note;                    // why it is not launched in a faster way, for people

@@ -28,7 +28,7 @@ inline bool never_stop() {
 // string.
 using TextCallback = std::function<void(const std::string&)>;
 
-// How tokens become the text of an answer.
+// Settings by which tokens become the text of an answer.
 struct AnswerText {
   // Its text goes on with the prompt's: a space between the two is a part of it. Otherwise it is a text of its own.
   bool after_prompt = true;

@@ -1,4 +1,4 @@
-// How the next token is chosen, with the names, meanings and order of transformers
+// Settings by which the next token is chosen, with the names, meanings and order of transformers
 // (text/logits_processors.h). A program does the part that its `sample` op has (ops/sample); otherwise a
 // caller chooses from logits.
 #pragma once

@@ -49,7 +49,7 @@ struct CopyWords {
     const i32 to = i32(swizzle(placed(at)));
     return along_rows ? CopyWord{i32(line), i32(in_line), to} : CopyWord{i32(in_line), i32(line), to};
   }
-  // How many elements of a word lie in a tile that has only `rows` x `cols`: 0 ... width.
+  // The number of elements of a word that lie in a tile that has only `rows` x `cols`: 0 ... width.
   constexpr i32 valid(const CopyWord& word, i32 rows, i32 cols) const {
     const i32 line = along_rows ? word.row : word.col, lines = along_rows ? rows : cols;
     const i32 left = along_rows ? cols - word.col : rows - word.row;

@@ -38,7 +38,7 @@ struct Distribution {
     return {at % rows, at / rows};
   }
   constexpr Slice of(i32 t) const { return {fragment, thread(t)}; }
-  // How many threads hold the same elements: modes of stride 0.
+  // The number of threads that hold the same elements: modes of stride 0.
   constexpr i32 copies() const { return each() * threads() / (rows * cols); }
   // True if each element of the tile has copies() owners, and nothing else is held.
   constexpr bool covers() const {

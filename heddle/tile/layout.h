@@ -207,8 +207,9 @@ constexpr Layout inverse(const Layout& a) {
   return coalesce(back);
 }
 
-// How many elements a and b have next to each other in the same order, so that a copy between them may move them as one word: the
-// indices of every run of so many offsets of a, aligned to it, are a run of b too. CuTe: max_common_vector.
+// The number of elements that a and b have next to each other in the same order, so that a copy between them
+// may move them as one word: the indices of every run of so many offsets of a, aligned to it, are a run of b
+// too. CuTe: max_common_vector.
 constexpr i32 common_vector(const Layout& a, const Layout& b) {
   const Layout back = inverse(a);
   i32 best = 1;

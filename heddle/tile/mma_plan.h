@@ -53,9 +53,9 @@ constexpr Atom wgmma_atom(i32 n, i32 element_bytes, From left = From::kChip, Maj
   return {MmaKind::kWarpGroup, 64, n, element_bytes, left, left_major, right_major};
 }
 
-// How an operand's tile [rows, depth] lies in shared memory, in blocks of one span: a block has rows of `span` bytes, along k or,
-// if kOuter, along m or n; 16-byte words are permuted by the row, so that 8 rows of a column fall into different banks.
-// A tensor copy with the same span writes one block, and wgmma reads it.
+// The layout of an operand's tile [rows, depth] in shared memory, in blocks of one span: a block has rows of
+// `span` bytes, along k or, if kOuter, along m or n; 16-byte words are permuted by the row, so that 8 rows of
+// a column fall into different banks. A tensor copy with the same span writes one block, and wgmma reads it.
 struct OperandTile {
   i32 rows, depth, element_bytes;
   Major major = Major::kK;

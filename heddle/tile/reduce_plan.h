@@ -10,8 +10,9 @@ namespace heddle::tile {
 
 enum class Over { kRows, kColumns };  // kColumns: one sum for each row
 
-// How the sums of a distributed tile are made. A thread adds its own elements in the order of `in_thread`; then lanes exchange, mask
-// after mask (lane ^ mask); then `warps` warps, if there is more than one, add through shared memory.
+// The order in which a distributed tile is summed. A thread adds its own elements in the order of
+// `in_thread`; then lanes exchange, mask after mask (lane ^ mask); then `warps` warps, if there is more than
+// one, add through shared memory.
 struct ReduceStages {
   static constexpr i32 kMostMasks = 5;
   Layout outputs, in_thread;  // the fragment's number of an element: outputs(j) + in_thread(i)

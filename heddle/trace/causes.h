@@ -1,4 +1,4 @@
-// Why an instruction did not start earlier: which event made what it waited for, and what its unit ran
+// Finds why an instruction did not start earlier: which event made what it waited for, and what its unit ran
 // meanwhile.
 #pragma once
 

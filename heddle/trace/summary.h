@@ -50,7 +50,7 @@ struct TraceSummary {
   WorkTimes total() const;
 };
 
-// Why workers were not in a body: nanoseconds per step, means over the workers.
+// The time that workers were not in a body, by reason: nanoseconds per step, means over the workers.
 struct IdleCause {
   const char* name;
   const char* meaning;

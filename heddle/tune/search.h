@@ -40,7 +40,7 @@ struct Step {
   Sample sample = {};
 };
 
-// Why configurations failed, by configuration.
+// The failures, by configuration.
 using Failures = std::map<OpConfig, std::string>;
 
 // A candidate and what was found of it, for people.

@@ -70,7 +70,7 @@ class Timing {
   // By round: the candidate's time, relative to the round, as a part of the best one's median. The best one's median is 1, and no
   // slower candidate has a smaller one. Empty before all is decided.
   std::vector<double> ratios(size_t candidate) const;
-  // How many samples will have been taken, as far as it can be seen: more where times spread.
+  // The expected number of samples: more where times spread.
   int samples_expected() const;
   int samples() const { return samples_; }  // taken, including warm-up
 

@@ -7,7 +7,7 @@ from heddle.errors import named
 
 @named
 def block_lists(mask):
-    """What heddle.ops.flash_attention takes of a BlockMask of torch's flex_attention, as named arguments.
+    """Turns a BlockMask of torch's flex_attention into named arguments of heddle.ops.flash_attention.
 
     flash_attention(q, k, v, **block_lists(mask), causal=True) visits the blocks that the mask lists, and in
     each of them the pairs that `causal`, windows and a bias leave. The mask's mask_mod is a function of

@@ -112,7 +112,7 @@ extern "C" __attribute__((visibility("default"))) void heddle_run_hooked(
 
 @functools.cache
 def _cpu():
-    """What -march=native depends on."""
+    """Returns what -march=native depends on."""
     try:
         flags = next(
             line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")
@@ -218,12 +218,12 @@ def unit(declaration, layout):
     return re.sub("|".join(parts), lambda found: parts[found[0]], UNIT)
 
 
-# What a GPU must know of a body that takes memory on chip.
+# Tells a GPU what it must know of a body that takes memory on chip.
 CHIP = re.compile(r"\bblock\s*\.\s*(?:template\s+)?(scratch|product|fragment)\b")
 
 
 def _why_not(declaration):
-    """What a device program says of a body that it cannot have."""
+    """The text by which a device program says that it cannot have a body."""
     used, why = sorted(set(CHIP.findall(declaration.body))), ""
     if not declaration.body:
         why = "it has no tile body, and its whole kernel takes tensors that begin at multiples of 16 bytes"
@@ -249,7 +249,8 @@ def require_balanced(declaration):
 
 
 def device_text(name, declaration, layout):
-    """The same for a device program, which has all bodies: the struct's name, the body's scope, texts."""
+    """Returns the same for a device program, which has all bodies: the struct's name, the body's scope,
+    texts."""
     require_balanced(declaration)
     if declaration.header:
         args, scope = struct_of(declaration.name), declaration.name
@@ -336,7 +337,7 @@ def compile_body(declaration, layout):
 
 
 def _error(declaration, log):
-    """What the compiler says of the first line that it refuses, in the body if one is there."""
+    """Returns the compiler's words about the first line that it refuses, in the body if one is there."""
     found = first_error(log, declaration.file)
     if found is None:
         return CompileError(f"[{declaration.name}] its body did not compile:\n{log}", log)

@@ -10,7 +10,7 @@ from heddle import _heddle
 from heddle.op import made_of, own_of
 from heddle.op_check import described_cases
 
-MOST_ELEMENTS = 40000  # of a tensor; larger cases are left to the tests of the bodies themselves
+MOST_ELEMENTS = 40000  # elements of a tensor; larger cases are left to the tests of the bodies themselves
 
 
 def dtype_of(name):
@@ -72,7 +72,7 @@ def out_of(name, case, device="cpu"):
 
 
 def results_of(results):
-    """What an op returns, as a tuple."""
+    """Returns an op's results as a tuple."""
     return results if isinstance(results, tuple) else (results,)
 
 

@@ -1,8 +1,9 @@
 """python -m heddle.check: runs the cases of ops, and compares them with their references in float64.
 
 Each case runs twice, and the largest one of each set of dtypes RUNS times. An output lies between canaries,
-and is filled with other bits before each run: what an op does not write, or writes beside it, is found. All
-runs give the same bits. The reference runs on the CPU; the bound of an error is the case's own.
+and is filled with other bits before each run: elements that an op misses are found, and so are writes outside
+of its output. All runs give the same bits. The reference runs on the CPU; the bound of an error is the case's
+own.
 
 An op of one's own runs its cases in programs too, and each access of its body is compared with what the class
 declares.
@@ -51,7 +52,7 @@ class Guarded:
         self.tensor = self.room.view(like.dtype).view(like.shape)
 
     def fault(self):
-        """What was written beside it; "" where nothing was."""
+        """Returns what was written next to it, or ""."""
         for name, guard in (("before", self.bytes[:GUARD]), ("after", self.bytes[GUARD + self.count :])):
             wrong = (guard != CANARY).nonzero()
             if len(wrong):
@@ -64,7 +65,7 @@ class CaseError(Exception):
 
 
 def text_of(case):
-    """What a case is made of: "x float32 [5, 37], eps=1e-05"."""
+    """Describes a case: "x float32 [5, 37], eps=1e-05"."""
     tensors = [f"{name} {dtype} {list(sizes)}" for name, (dtype, sizes, _) in case["tensors"].items()]
     return ", ".join([*tensors, *(f"{name}={value}" for name, value in case["attributes"].items())])
 
@@ -101,7 +102,7 @@ def check_case(name, number, case, device, runs):
 
 
 def runs_of(cases, runs):
-    """How often each case runs: the largest of each set of dtypes `runs` times, others twice."""
+    """The number of runs of each case: the largest of each set of dtypes `runs` times, others twice."""
     largest = {}
     for number, case in cases:
         dtypes = tuple(dtype for dtype, _, _ in case["tensors"].values())
@@ -112,7 +113,7 @@ def runs_of(cases, runs):
 
 
 def accesses_of(cls):
-    """What is wrong with the body's accesses, and in programs, on this CPU."""
+    """Returns what is wrong with the body's accesses, and in programs, on this CPU."""
     if not cls.declaration.body:
         return []
     try:
@@ -123,7 +124,7 @@ def accesses_of(cls):
 
 
 def check_op(name, device, runs):
-    """What was found, as a record of --json. An op holds if a case ran, and each one that ran does."""
+    """Returns the findings, as a record of --json. An op holds if a case ran, and each one that ran does."""
     cases = list(small_cases(name))
     times = runs_of(cases, runs)
     bodies, refused, worst, faults = collections.Counter(), 0, 0.0, []
@@ -174,8 +175,8 @@ def archs_of(text):
 
 
 def compile_op(name, archs):
-    """What the compiler makes of an op's tile body and whole kernels, as its cases and configurations have
-    them: records of --json."""
+    """Compiles an op's tile body and whole kernels, as its cases and configurations have them; returns
+    records of --json."""
     cls = own_of(name)
     for arch in archs:
         try:

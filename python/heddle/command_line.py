@@ -1,4 +1,4 @@
-"""What the commands `python -m heddle.X` share: flags and devices as the program has them, and their end."""
+"""Shared by the commands `python -m heddle.X`: flags and devices as the program has them, and their end."""
 
 import argparse
 import difflib

@@ -1,4 +1,4 @@
-"""What the class of an op of one's own says, as the parts that an op is made of."""
+"""Reads the class of an op of one's own into the parts that an op is made of."""
 
 import ast
 import inspect
@@ -37,11 +37,11 @@ class Declaration:
     body: str  # "": there is none
     file: str
     line: int  # where the body begins
-    header: str  # of an op of a folder: the text of x.h, which declares the struct of the arguments; ""
+    header: str  # the text of x.h, which declares the struct of the arguments; "" for an op without a folder
     header_file: str
     scratch: tuple  # floats of each piece, as dimensions
     backward: tuple  # the names of its parameters; (): there is none
-    matrices: tuple = ()  # those tensors that are matrices as they lie in memory, or codes with scales
+    matrices: tuple = ()  # tensors that are matrices as they lie in memory, or codes with scales
     configs: tuple = ()  # (((value, number), ...), whether it reorders sums); the first is the default
     kernels: tuple = ()  # (file, text, place) of whole kernels, "sm80" or "sm90"; place: the text's own file
 
@@ -179,7 +179,7 @@ def _tile(cls, configs):
 
 
 def _tiled(cls, dim, far, configs):
-    """How far tiles cut a dimension: a number, or a value of all configurations."""
+    """The size of tiles along a dimension: a number, or a value of all configurations."""
     if isinstance(far, int) and far >= 0:
         return dim, far, ""
     known = [dict(values) for values, _ in configs if not dict(values).get("kernel")]
@@ -240,7 +240,7 @@ def _kernels(cls):
 
 
 def _beside(cls, path):
-    """A path of a class: beside the file of the class; in a notebook, in the folder that it runs in."""
+    """A path of a class, relative to the file of the class; in a notebook, in the folder that it runs in."""
     try:
         folder = Path(inspect.getfile(cls)).parent
     except (TypeError, OSError):

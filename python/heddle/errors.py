@@ -30,7 +30,7 @@ class UnknownName(InvalidArgument, AttributeError):
 
 
 class PackageMissing(Unsupported, ImportError):
-    """What is asked for needs a package that is not installed."""
+    """The request needs a package that is not installed."""
 
 
 class CompilerMissing(Unsupported):
@@ -119,7 +119,7 @@ def named(function: F, name: str | None = None) -> F:
 
 
 def named_class(cls: C) -> C:
-    """The same for the making of a class's objects, and for its methods."""
+    """Does the same for a class's constructor and its methods."""
     for member, function in list(vars(cls).items()):
         if member == "__init__":
             setattr(cls, member, named(function, cls.__name__))

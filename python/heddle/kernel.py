@@ -80,7 +80,7 @@ class PlannedTensor:
 
 
 def call_of(names, tensors, attributes, config):
-    """What `plan` gets: tensors and attributes by name, and `config`, the values of a configuration."""
+    """The argument of `plan`: tensors and attributes by name, and `config`, the values of a configuration."""
     made = dict.fromkeys(names)
     made |= {
         name: PlannedTensor(dtype, tuple(sizes), tuple(strides))
@@ -90,13 +90,13 @@ def call_of(names, tensors, attributes, config):
 
 
 def gpu_of(target):
-    """What `plan` gets of the device: arch (90 for compute capability 9.0), multiprocessors, shared_bytes (a
+    """The device, as `plan` sees it: arch (90 for compute capability 9.0), multiprocessors, shared_bytes (a
     CTA's limit), tensor_maps: whether there are bulk copies of boxes."""
     return SimpleNamespace(**target)
 
 
 def planned(declaration, made, call):
-    """What a plan returned, as heddle takes it: launches, or a text that says why there are none."""
+    """Converts what a plan returned: launches, or a text that says why there are none."""
     if isinstance(made, str) and made:
         return made
     if isinstance(made, Launch):

@@ -4,7 +4,7 @@ import sys
 
 
 class _Finder:
-    """Finds torch as the other finders do, with a loader that registers the ops behind it."""
+    """Finds torch as the other finders do, with a loader that registers the ops after it."""
 
     def __init__(self):
         self.is_asking = False  # the other finders

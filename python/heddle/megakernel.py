@@ -41,7 +41,7 @@ def schedulers() -> tuple[str, ...]:
 @named_class
 @dataclass(frozen=True)
 class MegakernelConfig:
-    """How a Megakernel runs.
+    """The way a Megakernel runs.
 
     `executor`: None is "threads" on a CPU and "megakernel" on a GPU; "reference" and "launches" too.
     `scheduler`: a name, or a function of `heddle.Work`; None is the default one.
@@ -82,7 +82,7 @@ class ScheduledOp:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def on(self, **tensors: Any) -> "ScheduledOp":
-        """The same call on other tensors."""
+        """Calls it on other tensors."""
         _require_known(self.op, tensors)
         return replace(self, tensors={**self.tensors, **tensors})
 
@@ -143,7 +143,7 @@ def _require_known(op, arguments):
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proved: no instruction of the program can wait for ever or race with another one."""
+    """The proof: no instruction of the program can wait for ever or race with another one."""
 
     instructions: int
     waits: int

@@ -171,7 +171,7 @@ class Model:
 
     @property
     def stats(self):
-        """What runs the model, its sizes, and what its steps did so far, as a dict."""
+        """Returns what runs the model, its sizes, and what its steps did so far, as a dict."""
         return self._made.stats()
 
     def close(self):
@@ -179,7 +179,7 @@ class Model:
         self._closer()
 
     def _facts(self):
-        """What it is, in words, by name."""
+        """Describes it in words, by name."""
         try:
             stats = self.stats
         except Error as error:

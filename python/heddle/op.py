@@ -15,7 +15,7 @@ from heddle.megakernel import ScheduledOp
 _lock = threading.Lock()
 _registered = {}  # {declaration without its place: what the registry has}
 _declared = []  # weak references to all classes, in order
-# What torch.compile follows instead of a call: is_compiling() and call(). heddle.torch.own sets it.
+# torch.compile follows this instead of a call: is_compiling() and call(). heddle.torch.own sets it.
 _inside_torch = None
 
 
@@ -73,7 +73,7 @@ class Op:
         # A call gives tensors, which a checker may take for an object of the class.
         def __getattr__(self, name: str) -> Any: ...
 
-    header, order, matrices = None, (), {}  # of a class that heddle.load_ops makes
+    header, order, matrices = None, (), {}  # set in a class that heddle.load_ops makes
     kernel, plan, configs, peers = None, None, (), {}
     reads = {}
     writes = {}
@@ -182,7 +182,7 @@ class Op:
 
 class _Made:
     """An op as the registry has it. The registry keeps ops for ever: a class that is declared again, as in a
-    notebook, is the same op, or, if it changed, another one with a number behind its name."""
+    notebook, is the same op, or, if it changed, another one with a number at the end of its name."""
 
     def __init__(self, name, declaration):
         self.name = name
@@ -257,7 +257,8 @@ def own_of(name):
 
 
 def call_reference(cls, arrays, attributes):
-    """What the class's reference returns, by the names of writes. It gets None for what is left out."""
+    """Returns the results of the class's reference, by the names of writes. It gets None for what is left
+    out."""
     given = {name: arrays.get(name) for name in cls.declaration.names(False)}
     made = cls.reference(**given, **attributes)
     if isinstance(made, dict):
@@ -282,7 +283,7 @@ def _plan(of, declaration):
 
 
 def _cases(cls):
-    """What describes the cases of a class (heddle.op_check), which imports this module."""
+    """The describer of a class's cases (heddle.op_check), which imports this module."""
     from heddle.op_check import described_cases
 
     return list(described_cases(cls)) if cls else []

@@ -10,7 +10,7 @@ from heddle.errors import InvalidArgument, Unsupported
 from heddle.megakernel import Megakernel, MegakernelConfig
 from heddle.op import call_reference
 
-SIZES = ((1, 1), (5, 37), (33, 64))  # of the tiled dimension, and of the others
+SIZES = ((1, 1), (5, 37), (33, 64))  # tiled dimension, others
 DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
 ROUNDING = {"float32": 0.0, "float16": 2.0**-10, "bfloat16": 2.0**-7, "int32": 0.0}
 WORKERS = 3

@@ -21,7 +21,7 @@ MEMBER = r"\b(i32|float|bool)\s+%s\s*(?:=\s*([^;]+?)|\{([^}]*)\})?\s*;"
 TYPES = {"i32": int, "float": float, "bool": bool}
 KINDS = ("read", "write", "optional_read", "optional_write", "matrix", "attribute", "choice")
 MATRIX = "f32 | f16 | bf16 | f8e4m3 | f8e5m2 | i8 | i4"  # what its elements may be
-# What x.py may say; all else is the header's.
+# Names that x.py may define; the header says all else.
 PARTS = (
     *("reference", "backward", "cases", "tile", "in_place", "scratch", "bound"),
     *("configs", "plan", "peers"),
@@ -88,7 +88,7 @@ def _load(body):
 
 
 def _kernels(name, body):
-    """{"sm80": path} of the whole kernels beside the body."""
+    """{"sm80": path} of the whole kernels in the body's folder."""
     found = {
         path: path.stem.removeprefix(f"{name}_kernel.") for path in body.parent.glob(f"{name}_kernel.*.cuh")
     }
@@ -99,7 +99,8 @@ def _kernels(name, body):
 
 
 def _module(name, path):
-    """What the file defines. torch.compile wants to find the module of a function by its name."""
+    """Runs the file and returns what it defines. torch.compile wants to find the module of a function by its
+    name."""
     name = f"heddle_op_{name}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)

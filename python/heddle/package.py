@@ -24,7 +24,7 @@ from heddle.command_line import Parser, did_you_mean, run_command
 from heddle.errors import InvalidArgument
 from heddle.progress import teller
 
-_TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
+_TIME = (1980, 1, 1, 0, 0, 0)  # so that the same input gives the same bytes
 
 
 def _callable_ops():

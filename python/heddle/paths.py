@@ -8,9 +8,9 @@ from heddle.errors import named
 
 @dataclass(frozen=True)
 class Path:
-    """How a call ran. `device`: "cpu", or "cuda:0". `copies`: inputs that did not lie as rows and were copied
-    first. `body`: the code that ran, "matmul_kernel.sm90" for a whole kernel, with the name of one that is
-    not the file's first; `why_no_kernel`: why the op's whole kernel did not."""
+    """The path of a call. `device`: "cpu", or "cuda:0". `copies`: inputs that did not lie as rows and were
+    copied first. `body`: the code that ran, "matmul_kernel.sm90" for a whole kernel, with the name of one
+    that is not the file's first; `why_no_kernel`: why the op's whole kernel did not."""
 
     op: str
     backend: str
@@ -37,6 +37,6 @@ def set_backend(op: str, backend: str) -> None:
 
 @named
 def last_path() -> Path | None:
-    """How the last call of this thread ran; None before the first one."""
+    """The path of this thread's last call; None before the first one."""
     made = _heddle.last_path()
     return Path(**made) if made else None

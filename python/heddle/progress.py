@@ -1,4 +1,4 @@
-"""How far some work is: a line on a terminal, or the logger "heddle".
+"""The progress of some work: a line on a terminal, or the logger "heddle".
 
 >>> heddle.load(folder, progress=lambda progress: print(progress.text))
 """

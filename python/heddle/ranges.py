@@ -15,8 +15,8 @@ WATCHED = ("NVTX_INJECTION64_PATH", "HEDDLE_NVTX")
 
 
 def _functions():
-    """What begins a range of a name and what ends the last one: torch's, where it has CUDA, or those of
-    nvtx."""
+    """Returns the functions that begin a range of a name and end the last one: torch's, where it has CUDA, or
+    those of nvtx."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.version.cuda:
         return torch.cuda.nvtx.range_push, torch.cuda.nvtx.range_pop

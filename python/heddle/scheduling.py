@@ -16,7 +16,7 @@ from heddle.errors import InvalidArgument, did_you_mean
 class WorkTile:
     """A part of a call that one worker runs at once."""
 
-    call: int  # of Work.calls
+    call: int  # index in Work.calls
     at: tuple[int, int, int, int]  # its coordinates: the rows and columns, say, as the op cuts them
     home: int | None  # the worker that must run it; None: any
     cost: float  # nanoseconds, estimated
@@ -28,12 +28,12 @@ class WorkCall:
     name: str
     op: str
     after: tuple[int, ...]  # calls whose results or memory it needs; a tile may need a part of them only
-    tiles: range  # of Work.tiles
+    tiles: range  # indices in Work.tiles
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be scheduled. Calls come after those in `after`; tiles are in the order of calls."""
+    """The work to schedule. Calls come after those in `after`; tiles are in the order of calls."""
 
     calls: tuple[WorkCall, ...]
     tiles: tuple[WorkTile, ...]

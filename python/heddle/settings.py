@@ -1,4 +1,4 @@
-"""How calls choose among the configurations that an op has: sizes of tiles, stages.
+"""Settings by which calls choose among the configurations that an op has: sizes of tiles, stages.
 
 >>> with heddle.settings.set(heddle.PickBest, num_workers=8):
 ...     c = heddle.ops.matmul(a, b)  # times the configurations if nobody has

@@ -20,7 +20,7 @@ class OneLibrary {
   explicit OneLibrary(const OpEntry& entry) : entry_(entry) {}
   // Throws Error for what is no tensor, of another library than those before it, or no memory by itself.
   const Kind& kind_of(const TensorArgument& argument, PyObject* tensor);
-  const Kind* kind() const { return kind_; }  // of the first tensor; null: there was none
+  const Kind* kind() const { return kind_; }  // the first tensor's; null: there was none
 
  private:
   const OpEntry& entry_;

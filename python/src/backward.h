@@ -16,7 +16,7 @@ struct GradientForm {
   std::span<const i64> size;
 };
 
-// What a backward is given, borrowed; null: a call left it out.
+// A backward's arguments, borrowed; null: a call left it out.
 struct BackwardValues {
   PyObject* const* saved;  // by Backward::saved
   PyObject* const* grads;  // by result
@@ -27,7 +27,7 @@ class Backward {
  public:
   explicit Backward(OpEntry& entry);
 
-  // What it reads of a call: inputs, and results after those, by their places in OpEntry.
+  // The tensors of a call that it reads: inputs, and results after those, by their places in OpEntry.
   const std::vector<i32>& saved() const { return saved_; }
   bool has_gradient(size_t input) const { return gradients_[input] >= 0; }
   size_t results() const { return grads_.size(); }

@@ -10,7 +10,7 @@
 
 namespace heddle::python {
 
-// What a call's caller gave, before anything of it was read; borrowed.
+// A call's arguments as the caller gave them, not yet read; borrowed.
 struct Given {
   Few<PyObject*> inputs;      // by OpEntry::inputs; null: left out
   Few<PyObject*> attributes;  // by OpEntry::attributes; null: left out
@@ -24,10 +24,10 @@ Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t cou
 // torch.autocast wants to convert first, if `sees_autocast`.
 Object run_op(OpEntry& entry, const Given& given, bool sees_autocast = false);
 
-// The same by whichever way the call must take, as heddle.ops has it.
+// Calls it by whichever way the call must take, as heddle.ops has it.
 Object call_op(OpEntry& entry, const Given& given);
 
-// How the last call of this thread ran.
+// Returns how the last call of this thread ran.
 struct Path {
   struct Body {
     std::string name, why_no_kernel;
@@ -47,9 +47,9 @@ Path& last_path();
 // A function of Python that calls the op: as heddle.ops has it, or as a kernel of torch's dispatcher, which has looked at
 // gradients, modes and subclasses already.
 PyObject* op_function(OpEntry& entry, bool is_kernel);
-// The same as torch.ops.heddle has it. `registered`: what calls the op by torch's dispatcher.
+// Makes it as torch.ops.heddle has it. `registered`: what calls the op by torch's dispatcher.
 PyObject* packet_function(OpEntry& entry, PyObject* registered);
-// The same as the kernel of torch's Autograd key. `in_python`: the kernel for calls that something looks at.
+// Makes it as the kernel of torch's Autograd key. `in_python`: the kernel for calls that something looks at.
 PyObject* autograd_function(OpEntry& entry, PyObject* in_python);
 
 }  // namespace heddle::python

@@ -1,4 +1,4 @@
-// What an op is, as plain objects of Python: for help, stubs, torch's schemas.
+// Describes an op in plain objects of Python: for help, stubs, torch's schemas.
 #pragma once
 
 #include "python/src/entry.h"

@@ -43,7 +43,8 @@ std::string numpy_names(const std::vector<DType>& dtypes) {
   return text;
 }
 
-// What a header says of a tensor, without its dtype, which is said anyway: "[M, N]: the mean of gradients".
+// Returns a header's words about a tensor, without its dtype, which is said anyway: "[M, N]: the mean of
+// gradients".
 std::string tensor_note(const Field& field, const Notes& notes) {
   const auto found = notes.of.find(field.member.substr(0, field.member.find('.')));
   const std::string_view note = found == notes.of.end() ? "" : std::string_view(found->second);

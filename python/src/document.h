@@ -1,4 +1,4 @@
-// What `help` says of an op: its meaning and that of its arguments, as its header has them, and an example.
+// Writes the `help` of an op: its meaning and that of its arguments, as its header has them, and an example.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@ namespace heddle::python {
 // The comments of an op's header.
 struct Notes {
   std::string about;                                   // at its head, with its line breaks
-  std::map<std::string, std::string, std::less<>> of;  // behind the arguments, by their names
+  std::map<std::string, std::string, std::less<>> of;  // at the arguments, by their names
 };
 
 // Reads them in the text of x.h. An argument's comment may go on in further lines.
 Notes read_notes(std::string_view header);
-// Those of an op of heddle; none for one of Python.
+// Returns the notes of an op of heddle; none for one of Python.
 Notes notes_of(const OpSpec& op);
 
 // Lines of Python that call the op, as its cases do; empty where it has none that a call could have.

@@ -31,7 +31,7 @@ struct AttributeArgument {
   bool required = false;  // its default, 0, is refused: a call must give it
 };
 
-// What torch.autocast does with a call's inputs.
+// The way torch.autocast treats a call's inputs.
 enum class Autocast : u8 {
   kNothing,
   kLower,  // they get its dtype: products
@@ -76,7 +76,7 @@ struct ForcedBackend {
   const OpEntry* entry = nullptr;  // null: none
   bool reference = false;
 };
-ForcedBackend& forced_backend();  // of this thread
+ForcedBackend& forced_backend();  // this thread's
 bool uses_reference(const OpEntry& entry);
 
 // The ops of the registry, in its order.

@@ -214,7 +214,7 @@ class CallProgram {
   const ExecutorSpec* spec_ = nullptr;
   std::unique_ptr<Executor> executor_;
   pid_t owner_ = 0;
-  int threads_ = 0;                  // of torch; 0: all
+  int threads_ = 0;                  // given to torch; 0: all
   std::vector<nb::object> outputs_;  // torch's, whose versions a run counts
 };
 

@@ -7,8 +7,9 @@
 
 namespace heddle::python {
 
-// What Python gives for a call: the op's name, its tensors by name, outputs among them, and its attributes by name.
-// Throws Error for a name that the op does not have, a tensor that is missing, or one that cannot be used where it lies.
+// A call as Python gives it: the op's name, its tensors by name, outputs among them, and its attributes by
+// name. Throws Error for a name that the op does not have, a tensor that is missing, or one that cannot be
+// used where it lies.
 struct ReadCall {
   MemoryCall call;
   OpEntry* entry = nullptr;

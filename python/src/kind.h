@@ -13,7 +13,7 @@
 
 namespace heddle::python {
 
-// What messages name.
+// The name in messages.
 struct Argument {
   std::string_view op, name;
 };
@@ -35,7 +35,7 @@ class NotMemory : public Error {
   using Error::Error;
 };
 
-// What must live until a call is done.
+// Objects that must live until a call is done.
 using Kept = std::vector<Object>;
 
 class Kind {

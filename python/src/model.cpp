@@ -276,7 +276,7 @@ struct Logits {
   size_t vocab;
 };
 
-// Of all prompts, which share steps.
+// Returns the logits of all prompts, which share steps.
 nb::list logits_of(const std::shared_ptr<LoadedModel>& model, const nb::list& prompts) {
   Runner& runner = model->runner();
   std::vector<std::shared_ptr<GivenTokens>> jobs;

@@ -13,7 +13,7 @@ struct Record {
   i32 id = -1, index = 0;
   std::string text, reasoning;  // what became certain with this token
   std::optional<TokenLogprobs> logprobs;
-  std::string reason;  // of the last token
+  std::string reason;  // comes with the last token
 };
 
 class RecordedAnswer : public Answer, public Progress {

@@ -21,7 +21,7 @@ EngineOptions options_with(const std::string& device, const nanobind::dict& give
 std::vector<i32> tokens_with(nanobind::handle given, i32 vocab, const std::string& where,
                              const char* also = "");
 
-// What a keyword is: (name, type in Python, help).
+// Describes each keyword: (name, type in Python, help).
 nanobind::list describe_settings();
 nanobind::list describe_options();
 

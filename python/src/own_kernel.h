@@ -1,4 +1,4 @@
-// What Python says of an op of one's own that only some have: configurations, and the plan of a whole kernel.
+// Optional parts of an op of one's own in Python: configurations, and the plan of a whole kernel.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace heddle::python {
 // [({value: number}, whether it adds in another order)] of Python; throws Error for names and numbers that are none.
 std::vector<OpConfig> own_configs(const std::string& op, const nanobind::list& given);
 
-// Those that a call may have: of tiles, and before them those of a whole kernel, where there are such.
+// Returns the configurations that a call may have: those of a whole kernel, if any, then those of tiles.
 std::vector<OpConfig> configs_for(const std::vector<OpConfig>& all, const TilingTarget& target);
 
 // The rule that asks `plan`, a function of Python, which lives as long as the process (python/heddle/kernel.py has what it gets

@@ -512,7 +512,8 @@ void check_accesses(const nb::tuple& scheduled) {
   run(axes);
 }
 
-// What backends that compile late take: the struct of the arguments and its name, the body and its namespace.
+// The text for backends that compile late: the struct of the arguments and its name, the body and its
+// namespace.
 void set_text(nb::handle name, nb::handle args, nb::handle scope, nb::handle header, nb::handle body) {
   OwnOp& own = own_op(text(name));
   const std::lock_guard lock(own.text_mutex);

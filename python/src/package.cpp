@@ -54,7 +54,7 @@ size_t package_ops(const nb::list& names, nb::handle arch, bool all_configs, nb:
   return code.size();
 }
 
-// What the compiler makes of an op on each architecture: dicts with the body's name, registers, and why it does not compile.
+// Compiles an op for each architecture: dicts with the body's name, registers, and why it does not compile.
 nb::list compile_op(nb::handle op, const nb::list& archs, bool kernels_alone) {
   entries();
   const std::string name = entry_of(given(op)).op.name;

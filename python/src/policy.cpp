@@ -30,7 +30,7 @@ nb::tuple description_of(const ScheduleInput& input) {
   return nb::make_tuple(calls, tiles);
 }
 
-// What run() returned: lists of numbers, which Python has made of whatever the scheduler gave.
+// The result of run(): lists of numbers, which Python has made of whatever the scheduler gave.
 Schedule schedule_of(nb::handle streams) {
   Schedule schedule;
   for (const nb::handle stream : streams) {

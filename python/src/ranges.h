@@ -7,7 +7,8 @@
 
 namespace heddle::python {
 
-// What begins a range of a name, and what ends it; null: nobody watches. The interpreter's lock guards them.
+// The functions that begin a range of a name and end it; null: nobody watches. The interpreter's lock guards
+// them.
 struct Ranges {
   PyObject *begin = nullptr, *end = nullptr;
 };
@@ -33,7 +34,7 @@ class CallRange {
   static void begin(const OpEntry& entry);
   void end() const noexcept;
 
-  PyObject* const end_;  // that of the beginning: others may be set meanwhile
+  PyObject* const end_;  // the one that was set at the beginning: others may be set meanwhile
 };
 
 }  // namespace heddle::python

@@ -39,7 +39,7 @@ OpCaller& caller_of(const MemoryPlace& place) {
   return backend_at(place).op_calls();
 }
 
-// What a call needs that follows from its shapes: the outputs that the caller left out.
+// The part of a call that follows from its shapes: the outputs that the caller left out.
 struct OutputPlan {
   struct Output {
     size_t index;
@@ -376,7 +376,7 @@ class Call {
   const Given& given_;
   const bool is_reference_;
   OneLibrary library_{entry_};
-  const Kind* kind_ = nullptr;  // of the first tensor
+  const Kind* kind_ = nullptr;  // the first tensor's
   MemoryPlace place_;
   alignas(16) std::byte args_[kMostArgs];
   std::shared_ptr<const tune::TunedConfig> tuned_;  // null: the op's default configuration

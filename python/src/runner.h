@@ -16,7 +16,7 @@
 
 namespace heddle::python {
 
-// What the caller of a job sees of it. All of it is under the runner's lock.
+// The part of a job that its caller sees. All of it is under the runner's lock.
 class Progress {
  public:
   virtual ~Progress() = default;
@@ -40,7 +40,7 @@ class Runner {
 
   struct Entry {
     std::shared_ptr<BatchJob> job;
-    std::shared_ptr<Progress> progress;  // the same object
+    std::shared_ptr<Progress> progress;  // `job`, as its caller sees it
   };
   // Each prompt fits the engine's context.
   void add(std::vector<Entry> group);
@@ -81,7 +81,7 @@ class Runner {
   std::mutex mutex_;
   std::condition_variable turn_;           // a step is done, or a token of a longer one is there
   std::deque<std::vector<Entry>> groups_;  // that wait
-  std::vector<Entry> live_;                // of the group that runs
+  std::vector<Entry> live_;                // the running group's
   std::vector<std::shared_ptr<BatchJob>> dropped_;
   BatchStats stats_;
   bool closing_ = false;

@@ -1,5 +1,6 @@
-// What torch does beside memory: gradients, modes that record or fake calls, versions of tensors. All of it is asked
-// through Python's objects, or functions that are found by their symbols, so that nothing here links to torch.
+// Asks torch about all but memory: gradients, modes that record or fake calls, versions of tensors. All of it
+// is asked through Python's objects, or functions that are found by their symbols, so that nothing here links
+// to torch.
 #pragma once
 
 #include "python/src/call.h"

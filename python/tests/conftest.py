@@ -1,4 +1,4 @@
-"""What is true of all tests: configurations that one run finds are not those of the next."""
+"""Shared by all tests: a run does not reuse configurations that an earlier one found."""
 
 import os
 import signal

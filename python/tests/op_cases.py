@@ -56,7 +56,7 @@ def float_case(name):
 
 
 def with_gaps(value):
-    """The same values in rows that have elements of nobody between them."""
+    """Copies values into rows with unused elements between them."""
     wide = value.new_full((*value.shape[:-1], value.shape[-1] + 3), -7)
     wide[..., : value.shape[-1]] = value
     return wide[..., : value.shape[-1]]

@@ -28,7 +28,7 @@ def measured_rows(clock):
 
 
 def verdicts(seed, factor, rows, between):
-    """Those of made-up runs whose samples are drawn from `rows`. Runs differ by `between` as a whole."""
+    """Verdicts on made-up runs whose samples are drawn from `rows`. Runs differ by `between` as a whole."""
     source = random.Random(seed)
 
     def process(number, factor):

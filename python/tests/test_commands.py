@@ -53,7 +53,7 @@ def test_a_package_without_the_program_says_so(monkeypatch, tmp_path):
 
 
 def requirements(text):
-    """What `pip install` is told to install in a text, options left out."""
+    """Returns what `pip install` is told to install in a text, options left out."""
     for line in re.findall(r"pip install ([^`'\n#;]*)", text):
         words = line.replace('"', " ").replace("\\", " ").split()
         yield from (word for word in words if not word.startswith("-"))

@@ -1,4 +1,4 @@
-"""What objects print as, in a terminal and in a notebook; the words of a comparison."""
+"""Tests how objects print, in a terminal and in a notebook; the words of a comparison."""
 
 import torch
 

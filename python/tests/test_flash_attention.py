@@ -21,7 +21,7 @@ def inputs(batch=2, queries=37, keys=50, heads=4, groups=2, dim=24, dtype=torch.
 
 
 def mask_of(queries, keys, left=-1, right=-1, offset=0):
-    """What each query sees, as the op says it."""
+    """Returns what each query sees, as the op says it."""
     position = torch.arange(queries)[:, None] + keys - queries + offset
     key = torch.arange(keys)[None]
     seen = torch.ones(queries, keys, dtype=torch.bool)

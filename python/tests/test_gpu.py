@@ -61,7 +61,7 @@ def test_the_reference_runs_on_the_host():
 
 
 class OnHost:
-    """The same kind of object on the host."""
+    """A library's tensor on the host."""
 
     def __init__(self, values):
         self.values = values

@@ -122,7 +122,7 @@ class Scores(heddle.Op):
     reads = {"x": (None, "M, K"), "w": (None, "N, K")}
     writes = {"y": (None, "M, N")}
     tile = {"M": 4}
-    scratch = ("M, N", "M, K", "N, K")  # of the sums, and of both matrices of the product
+    scratch = ("M, N", "M, K", "N, K")  # sums, and both matrices of the product
     body = """
     const i32 rows = block.rows(t), n = a.w.size[0], k = a.w.size[1];
     auto sums = block.fragment(t[0], rows, 0, n);

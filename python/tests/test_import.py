@@ -1,4 +1,4 @@
-"""What importing heddle loads, and how long it takes."""
+"""Tests what importing heddle loads, and how long it takes."""
 
 import json
 import subprocess

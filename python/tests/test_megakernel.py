@@ -79,7 +79,7 @@ def test_other_addresses_keep_the_program():
     moved, y = torch.randn(5, 16), torch.empty(5, 16)
     twice = heddle.Megakernel([heddle.schedule("add", a=x, b=x, y=y)])
     assert _heddle.programs_made() == made + 1
-    x.data = moved  # the same tensor, elsewhere
+    x.data = moved  # at another address
     twice.run()
     assert torch.equal(y, 2 * moved)
     assert _heddle.programs_made() == made + 1

@@ -17,7 +17,7 @@ import heddle
 from heddle import model as model_part
 
 FOLDER = Path(__file__).parents[2] / "models" / "storyteller"
-PROGRAM = Path(heddle.__file__).absolute().parents[2] / "heddle"  # of the build that the module is of
+PROGRAM = Path(heddle.__file__).absolute().parents[2] / "heddle"  # the module's own build
 STORIES = json.loads((FOLDER / "expected.json").read_text())["stories"]
 PROMPT = "Once upon a time"
 FORM = Path(__file__).parent / "form.jinja"

@@ -92,7 +92,7 @@ def test_attention(what, value, causal):
     scores = q @ k.transpose(-1, -2) / 8
     if causal:
         scores = scores.masked_fill(torch.ones(70, 70, dtype=torch.bool).triu(1), -math.inf)
-    seeing = slice(3, None)  # of a causal mask
+    seeing = slice(3, None)  # queries that see key 3, as under a causal mask
     wanted = (scores.softmax(-1) @ v).transpose(1, 2)
     assert same_kinds(y[:, seeing], wanted[:, seeing])
     assert torch.equal(lse.isnan()[..., seeing], scores.softmax(-1).isnan().any(-1)[..., seeing])

@@ -41,7 +41,7 @@ def machine(tmp_path_factory):
 
 
 def found(machine, packages, driver):
-    """What heddle.env says of the compiler, without the time to import torch."""
+    """Returns what heddle.env says of the compiler, without the time to import torch."""
     environment = {name: value for name, value in os.environ.items() if name != "HEDDLE_NVRTC"}
     environment |= {
         "LD_LIBRARY_PATH": str(machine / "driver"),

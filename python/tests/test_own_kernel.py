@@ -74,7 +74,7 @@ needs_nvrtc = pytest.mark.skipif(
 
 
 def compiled(cls, archs=ARCHS):
-    """What NVIDIA's compiler, which needs no GPU, makes of an op's kernels: {(body, arch): registers}."""
+    """Compiles an op's kernels with NVIDIA's compiler, which needs no GPU: {(body, arch): registers}."""
     rows = _heddle.compile_op(_made(cls).name, list(archs), not cls.declaration.body)
     assert not [row["failure"] for row in rows if row["failure"]]
     return {(row["body"], row["arch"]): row["registers"] for row in rows}

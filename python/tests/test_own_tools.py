@@ -243,7 +243,7 @@ def test_ncu_of_any_command(fake, capsys):
     assert profile.main(["ncu", "--most", "1", "--", "sh", "my.sh", "--fast"]) == 0
     words = asked.read_text().split()
     assert words[-3:] == ["sh", "my.sh", "--fast"]
-    assert "--kernel-name" not in words  # those of the command, whatever they are called
+    assert "--kernel-name" not in words  # the command's own, whatever they are called
     assert "and 1 other kernels; --most 0 shows all" in capsys.readouterr().out
     assert profile.main(["ncu", "--json", "--", "sh", "my.sh"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -18,7 +18,7 @@ from heddle import _heddle
 ARCH = "sm_90a"  # the emulated GPU's too
 MODEL = os.path.join(os.path.dirname(__file__), "../../models/storyteller")
 
-# What a fresh process does: `body` and then what it tells.
+# The code of a fresh process: `body` and then what it tells.
 FRESH = """
 import json, numpy, heddle, heddle.ops
 from gpu_array import Driver, GpuArray
@@ -60,7 +60,7 @@ def installed(wheel, folder):
 
 
 def without_compiler(packages, cache, body):
-    """What a process tells that has these packages, no compiler, and an empty cache."""
+    """Runs a process that has these packages, no compiler, and an empty cache."""
     paths = [str(packages), os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
@@ -113,7 +113,7 @@ def test_a_machine_without_a_compiler_runs(wheel, tmp_path):
     x = numpy.arange(128, dtype="f").reshape(2, 64)
     assert isinstance(told["softmax"], list), told
     numpy.testing.assert_allclose(told["softmax"], heddle.ops.softmax(x), atol=1e-6)
-    # What was not packed is named, with where it was looked for.
+    # Everything that was not packed is named, with where it was looked for.
     assert told["activation"].startswith("Unsupported: [activation_kernel.sm80] its code for sm_90a")
     assert str(packages) in told["activation"]
     assert "/nowhere" in told["activation"]

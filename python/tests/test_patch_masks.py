@@ -30,7 +30,7 @@ def every_size(monkeypatch):
 
 @pytest.fixture
 def forms(monkeypatch):
-    """What stood for the masks that were asked for."""
+    """Returns what stood for the masks that were asked for."""
     seen = []
 
     def plan_of(*arguments):

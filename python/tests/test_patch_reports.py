@@ -511,7 +511,7 @@ def test_23_checkpoints_recompute_the_same_dropout(family, reentrant):
         model.enable_input_require_grads()
         made.append(lora(model, lora_dropout=0.3).train())
     assert_same_gradients(*made, lambda model: model(tokens(), labels=tokens()).loss)
-    # What a checkpoint recomputes is what it computed: without one the gradients are the same.
+    # A checkpoint recomputes what it computed: without one the gradients are the same.
     with_checkpoints = {n: p.grad.clone() for n, p in made[1].named_parameters() if p.grad is not None}
     made[1].get_base_model().gradient_checkpointing_disable()
     made[1].zero_grad(set_to_none=True)

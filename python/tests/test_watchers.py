@@ -68,7 +68,7 @@ def assert_same(made, wanted, **bounds):
 
 @contextlib.contextmanager
 def refusal():
-    """What may be refused, by the name of the op or of one that its gradient calls."""
+    """Allows refusals that name the op, or one that its gradient calls."""
     try:
         yield
     except heddle.Error as error:

@@ -14,7 +14,7 @@ LEAST = 6  # wrong calls of an op that must be refused
 
 
 def tensors(value):
-    """What stands in for a tensor: of another dtype, rank, size, place, layout or library."""
+    """Wrong stand-ins for a tensor: of another dtype, rank, size, place, layout or library."""
     yield "dtype", value.to(torch.complex64)
     yield "dtype", value.double() if value.is_floating_point() else value.bool()
     yield "rank", value[0]
@@ -33,7 +33,7 @@ def tensors(value):
 
 
 def attributes(each):
-    """What stands in for an attribute: of another type, or out of any range."""
+    """Wrong stand-ins for an attribute: of another type, or out of any range."""
     yield from ("text", b"bytes", [], {}, object(), torch.ones(2), 1 << 40, -(1 << 40), 1 << 200)
     if each.type == "float":
         yield from (math.nan, math.inf, -math.inf, -1.0, 1e300)

@@ -147,7 +147,7 @@ def choice_of_logits(router):
 
 @torch.inference_mode()
 def count_flips(folder, tokens):
-    """How many tokens take other experts where the rows of the first router are rounded to bf16."""
+    """Counts the tokens that take other experts where the rows of the first router are rounded to bf16."""
     model = load_reference(folder, torch.float32)
     flips = []
 

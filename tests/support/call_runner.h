@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// How the tensors of a call lie.
+// The layout of a call's tensors.
 enum class CallLayoutKind {
   kDense,    // row after row, from a multiple of 64 bytes on
   kStrided,  // with elements between rows that belong to nobody

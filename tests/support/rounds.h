@@ -1,4 +1,4 @@
-// How much work a randomised test does: a little in the usual run, and more on request.
+// Sets the work of a randomised test: a little in the usual run, and more on request.
 #pragma once
 
 #include <algorithm>

@@ -12,8 +12,8 @@
 
 namespace heddle {
 
-// Why tokens are chosen outside of the program, which takes longer: "; tokens are chosen on the CPU, for typical_p"; "" where
-// they are not.
+// Returns why tokens are chosen outside of the program, which takes longer ("; tokens are chosen on the CPU,
+// for typical_p"), or "" where they are not.
 std::string slow_choice(const SamplingParams& sampling);
 
 // Says a seed that was drawn on stderr: "seed 1234567".

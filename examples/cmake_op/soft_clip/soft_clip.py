@@ -1,4 +1,4 @@
-"""What heddle.load_ops takes of soft_clip besides its header and its body."""
+"""Tells heddle.load_ops what soft_clip's header and body do not say."""
 
 import torch
 

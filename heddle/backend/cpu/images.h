@@ -32,7 +32,7 @@ class Images {
     i64 offset;
     std::vector<std::byte> data;
   };
-  // How many stores of each worker are known.
+  // The number of known stores of each worker.
   using Clock = std::vector<size_t>;
 
   std::vector<Plane> planes_;

@@ -36,7 +36,8 @@ struct MemoryMap {
   std::vector<u32> read_index;  // by place: dense number among the places that are read, or kNotRead
   u32 num_read = 0;
   Lists readers;  // by place that is written: read_index of each place that shares a cell with it
-  // How many indexed writes a step makes, by (cell, call), and how many writes to pages, by cell.
+  // The number of indexed writes that a step makes, by (cell, call), and the number of writes to pages, by
+  // cell.
   std::unordered_map<u64, u32> indexed_writes;
   std::unordered_map<u32, u32> page_writes;
 

@@ -24,7 +24,7 @@ struct Memory {
   std::vector<const u64*> panels;
 };
 
-// How the launches executor puts a step on its stream.
+// The way the launches executor puts a step on its stream.
 enum class LaunchMode : u8 {
   kEager,      // kernel by kernel
   kGraph,      // as one CUDA graph

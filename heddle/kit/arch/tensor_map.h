@@ -5,7 +5,7 @@
 
 namespace heddle {
 
-// How bulk copies see a tensor in memory. The driver writes it and the copies read it (CUtensorMap).
+// A tensor in memory as bulk copies see it. The driver writes it and the copies read it (CUtensorMap).
 struct alignas(64) TensorMap {
   u8 bytes[128];
 };

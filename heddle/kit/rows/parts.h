@@ -24,8 +24,8 @@ inline i32 parts_of_device(i32 columns, i64 cluster) {
   return cluster == 3 ? 35 : cluster == 4 ? 28 : kProcessors * parts_at_once(columns);
 }
 
-// How many waves of parts there are. Small CTAs of narrow rows are faster in some: on an H100, the gradients of norms of 1,048,576 x 128
-// by 1 to 16 %.
+// The number of waves of parts. Small CTAs of narrow rows are faster in some: on an H100, the gradients of
+// norms of 1,048,576 x 128 by 1 to 16 %.
 inline i32 waves_of_parts(i32 rows, i32 columns, i32 at_once) {
   constexpr i32 kMostWaves = 4, kEnoughRows = 64;
   const i32 some = columns > kNarrowColumns ? 1 : rows / kEnoughRows / at_once,

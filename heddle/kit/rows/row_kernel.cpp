@@ -148,8 +148,9 @@ bool takes_pairs(const RowWork& work, const Shape& shape, const KernelTarget& ta
          places_of(work, shape, 1, 2, target) >= 2 * work.at_work + 2;
 }
 
-// How many narrow rows a thread has parts of at once, in kRows: more is under way, and weights are loaded once for all. The default is
-// first. On an H200, layer_norm over 1,048,576 x 128 in bf16 takes 136 us with two rows and 147 with one. No other card was measured.
+// Candidates for kRows, the number of narrow rows that one thread processes together, default first. More
+// rows keep more loads in flight and load the weights once. On an H200, layer_norm over 1,048,576 x 128 in
+// bf16 takes 136 us with two rows and 147 with one. No other card was measured.
 std::vector<i32> rows_at_once(const RowWork& work, const Shape& shape, const KernelTarget& target) {
   if (!work.takes_several || is_loose(work) || widest(work) > 2 || shape.row_threads > 32 || shape.words > 1)
     return {1};
@@ -259,8 +260,8 @@ bool is_long(const RowWork& work) {
   return work.form == RowForm::kRows && work.has_long && !is_held(work);
 }
 
-// How threads share a row (kit/rows/row_share.cuh). Eights of f32 are two words each, which a warp reads and writes in halves of sectors;
-// a cluster has them all the same.
+// Chooses how threads share a row (kit/rows/row_share.cuh). Eights of f32 are two words each, which a warp
+// reads and writes in halves of sectors; a cluster has them all the same.
 Share share_of(const RowWork& work) {
   if (is_loose(work)) return kElements;
   const bool has_f32 = std::ranges::any_of(
@@ -419,7 +420,7 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
   }
 }
 
-// Why a row, or a part of it, is read twice.
+// The reason that a row, or a part of it, is read twice.
 std::string why_twice(const RowWork& work, const KernelTarget& target) {
   if (work.kept == 0) return "";
   if (share_of(work) != kEights) return "a row is read twice, because it is no words of 16 bytes";

@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// How the work of a call is cut into CTAs.
+// The cut of a call's work into CTAs.
 enum class RowForm : u8 {
   kRows,       // a row in the registers of a warp or a CTA
   kParts,      // a CTA, or a cluster for wide rows, has the rows of one part, and keeps sums of them

@@ -168,7 +168,7 @@ struct TwoFours {
   }
 };
 
-// How threads share a row (kit/rows/row_kernel.cpp chooses it).
+// The way threads share a row (kit/rows/row_kernel.cpp chooses it).
 constexpr i32 kEights = 0, kElements = 1, kTwoFours = 2;
 
 template <DType kType, i32 kShare, i32 kThreads>

@@ -32,7 +32,8 @@ struct RowTeam {
   static i32 thread() { return i32(threadIdx.x % kRowThreads); }
   static i32 number() { return i32(threadIdx.x / kRowThreads); }  // among the teams of the CTA
   static i32 row() { return i32(blockIdx.x / kCluster * (kThreads / kRowThreads)) + number(); }
-  // How many elements, or eights, the team's row has: none past the last row, where other teams of the warp may have one.
+  // The number of elements, or of vectors of eight, in the team's row: none past the last row, where other
+  // teams of the warp may have one.
   static i32 elements(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] : 0; }
   static i32 eights(const Tensor& matrix) { return elements(matrix) / 8; }
   // The kRows rows that a team has, and their elements.

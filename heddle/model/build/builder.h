@@ -40,7 +40,7 @@ struct Norm {
   bool weights = true;  // false: centred without weights and bias
 };
 
-// How attention changes its scores: cap tanh(scale q k / cap) over the last `window` positions. 0: no cap,
+// The change of attention's scores: cap tanh(scale q k / cap) over the last `window` positions. 0: no cap,
 // all positions.
 struct Scores {
   double scale = 1;
@@ -71,7 +71,7 @@ struct HeadNorms {
   std::vector<i32> order = {};  // as Rows::order of the projection; empty: as stored
 };
 
-// How tokens choose among `count` experts (heddle/ops/route).
+// The way tokens choose among `count` experts (heddle/ops/route).
 struct Routing {
   i32 count = 1, taken = 1;
   bool sigmoid = false;    // scores: sigmoid, else softmax of the logits
@@ -87,7 +87,7 @@ struct Routes {
   Tensor choice, share;  // [T, taken]
 };
 
-// How logits are made from the product with the head.
+// The way logits are made from the product with the head.
 struct Logits {
   double softcap = 0;  // 0: none
   double scale = 1;

@@ -20,7 +20,7 @@ Heads heads_of(const DecoderConfig& c);
 Rows qkv_rows(const std::string& at, const Heads& heads, bool bias);
 Rows rows_of(const std::string& tensor, i32 count, bool bias = false);
 
-// How the query and key heads are normalised before (or after) they turn.
+// The norm of the query and key heads before (or after) their rotation.
 struct QkNorm {
   enum class Kind : unsigned char {
     kNone,

@@ -41,7 +41,7 @@ const Lacking kLacking[] = {
      "it is an encoder, which writes no text"},
 };
 
-// Why a model of this type cannot run; "" for those that nobody looked at.
+// Returns why a model of this type cannot run, or "" for a type that nobody looked at.
 std::string_view why_lacking(const Config& config) {
   const std::string type = config.model_type();
   for (const Lacking& lacking : kLacking)

@@ -33,7 +33,7 @@ struct Ramp {
     low = std::max(low, 0.0), high = std::min(high, head_dim - 1.0);
     if (low == high) high += 0.001;
   }
-  // How far pair i is divided: 0 to 1.
+  // The share, 0 to 1, of the division by `factor` that pair i takes.
   float at(int i) const { return std::clamp((float(i) - float(low)) / float(high - low), 0.0f, 1.0f); }
 };
 

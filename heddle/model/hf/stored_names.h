@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// How a family names the tensors of its trunk: `root` + `layers` + "0." + ...
+// The names of the tensors of a family's trunk: `root` + `layers` + "0." + ...
 struct TrunkNames {
   const char* root = "model.";
   const char* layers = "layers.";
@@ -27,7 +27,7 @@ class StoredNames {
   std::string root_, stored_root_;
 };
 
-// Why a model may leave a stored tensor unread, which no part of it asks for.
+// The reason that a model may leave a stored tensor unread, which no part of it asks for.
 struct Unread {
   enum Kind : unsigned char { kNeeded, kWithoutEffect, kOtherPart } kind = kNeeded;
   const char* what = "";  // kOtherPart: the part of a larger model that it belongs to

@@ -82,8 +82,8 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
           {.kind = TileAxis::Kind::kIndex, .extent = a.max_splits}};
 }
 
-// How tiles of many queries walk their positions (attention_mma.sm80.cuh), where the types and dimensions of a call go
-// that way. A query's maximum and sums change with every step.
+// The walk of tiles of many queries over their positions (attention_mma.sm80.cuh), where the types and
+// dimensions of a call go that way. A query's maximum and sums change with every step.
 std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<Attention>(args);
   const i32 dim = a.head_dim();

@@ -17,7 +17,7 @@ struct HeadSizes {
   i32 block_heads = heads / kv_heads;
 };
 
-// How scores are bent and which count.
+// The change of the scores, and the positions that count.
 struct Scores {
   i32 window = 0;
   float softcap = 0;

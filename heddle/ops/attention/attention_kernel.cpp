@@ -1,4 +1,5 @@
-// How attention of many rows runs as a whole kernel (attention_kernel.sm90.cuh): what fits, and the sizes of its tiles.
+// Plans attention of many rows as a whole kernel (attention_kernel.sm90.cuh): what fits, and the sizes of its
+// tiles.
 #include <algorithm>
 #include <cstddef>
 

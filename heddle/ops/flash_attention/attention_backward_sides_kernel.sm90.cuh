@@ -106,7 +106,8 @@ struct KeyWork {
     if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
   }
   i32 block() const { return tile.row / kKeys; }
-  // How many CTAs add to dq of that step before this one: those with earlier keys. They were launched earlier.
+  // The number of CTAs that add to dq of that step before this one: those with earlier keys. They were
+  // launched earlier.
   u32 before(i32 step) const { return u32(block() - max(step * kQueries - lag, 0) / kKeys); }
   i32 head(i32 n) const { return group * heads + n; }
   i32 steps() const { return heads * (last - first); }
@@ -143,7 +144,8 @@ struct Order : Facts<Config> {
   }
 };
 
-// How many tiles of keys from each on the first list of a head names. Rows follow of its other lists.
+// The number of key tiles, from `each` on, that the first list of a head names. Rows follow of its other
+// lists.
 inline const u32* named_from(const FlashAttentionBackward& a, const u8* workspace, const AttentionRoom& room,
                              i32 batch, i32 head) {
   const i32* const size = a.kv_num_blocks.size;

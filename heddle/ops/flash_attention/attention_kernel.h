@@ -23,7 +23,7 @@ inline i64 box_bytes(i32 dim, i32 rows) {
   return (dim + 63) / 64 * rows * kBoxRow;
 }
 
-// Why bulk copies cannot bring rows of [B, S, H, D]; empty: they can.
+// Returns why bulk copies cannot load rows of [B, S, H, D], or "" if they can.
 inline std::string why_no_boxes(const char* argument, const Tensor& tensor, DType dtype) {
   constexpr i64 kPitch = 16;
   if (tensor.dtype != dtype || size_of(dtype) != 2 || !is_wide_float(dtype))

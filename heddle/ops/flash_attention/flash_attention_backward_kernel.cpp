@@ -1,4 +1,4 @@
-// How flash_attention_backward runs as whole kernels (flash_attention_backward_kernel.sm90.cuh): what fits.
+// Plans flash_attention_backward as whole kernels (flash_attention_backward_kernel.sm90.cuh): what fits.
 #include <algorithm>
 
 #include "heddle/ops/flash_attention/attention_kernel.h"

@@ -282,7 +282,8 @@ struct Kernel : Facts<Config> {
       if (kStages == 1) lap ^= place.phase;
       place.next();
     }
-    // Until dq of this step has a place: that of two steps before, or where there is one place that of the step before.
+    // Waits until this step's dq buffer is free. With two buffers it was last used two steps ago, with one in
+    // the previous step.
     void wait_for_place() const {
       const u32 turn = turn_of_step();
       if constexpr (kPlaces == 1)

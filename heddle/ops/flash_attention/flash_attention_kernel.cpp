@@ -1,4 +1,5 @@
-// How flash_attention runs as a whole kernel (flash_attention_kernel.sm90.cuh): what fits, and its configurations.
+// Plans flash_attention as a whole kernel (flash_attention_kernel.sm90.cuh): what fits, and its
+// configurations.
 #include <algorithm>
 
 #include "heddle/ops/flash_attention/attention_kernel.h"

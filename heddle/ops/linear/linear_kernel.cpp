@@ -1,4 +1,5 @@
-// How linear of many rows runs as a whole kernel (linear_kernel.sm90.cuh): what fits, and the sizes of its tiles.
+// Plans linear of many rows as a whole kernel (linear_kernel.sm90.cuh): what fits, and the sizes of its
+// tiles.
 #include <algorithm>
 #include <cstddef>
 

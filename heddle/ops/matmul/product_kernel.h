@@ -1,4 +1,5 @@
-// How a product of matrices runs as a whole kernel (matmul_kernel.sm90.cuh): matmul, bmm and scaled_mm say what they multiply.
+// Plans a product of matrices as a whole kernel (matmul_kernel.sm90.cuh): matmul, bmm and scaled_mm say what
+// they multiply.
 #pragma once
 
 #include <array>
@@ -23,7 +24,8 @@ struct ProductCall {
   std::string why_not;    // what does not fit the kernel with wgmma in the op's other arguments
 };
 
-// Why no kernel of products takes these operands: their dtypes, orders and pitches. Empty: one may.
+// Returns why no kernel of products takes these operands (their dtypes, orders and pitches), or "" if one
+// may.
 std::string why_operands(const ProductCall& call);
 
 // The configurations, the likely best first; those with one part of k give the same bits.

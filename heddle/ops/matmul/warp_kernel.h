@@ -1,5 +1,5 @@
-// How a product of fp8 with scales runs as a whole kernel of mma.sync (scaled_mm_kernel.sm80.cuh), which takes what the kernel with
-// wgmma does not.
+// Plans a product of fp8 with scales as a whole kernel of mma.sync (scaled_mm_kernel.sm80.cuh), which takes
+// what the kernel with wgmma does not.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
-// How a whole kernel cuts x [G, M, D] whose M rows it reduces (over_rows.cuh). Host and device compute it from the same numbers. It
-// follows from M and D alone, so that the order of a sum does not depend on G.
+// The cut that a whole kernel makes of x [G, M, D] whose M rows it reduces (over_rows.cuh). Host and device
+// compute it from the same numbers. It follows from M and D alone, so that the order of a sum does not depend
+// on G.
 #pragma once
 
 #include "heddle/base/integer.h"
@@ -113,7 +114,7 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
   return cut;
 }
 
-// How lines [M, D] that lie end to end are cut where a CTA brings many to its shared memory (short_lines.cuh).
+// The cut of lines [M, D] that lie end to end where a CTA brings many to its shared memory (short_lines.cuh).
 struct ShortCut {
   i32 lines;  // a CTA has
   i32 units;  // words of outputs that a line has: of single elements, or of eight neighbours of D
@@ -140,7 +141,8 @@ constexpr i64 rows_grid(i32 groups, i32 columns, const RowsForm& form, const Row
   return ceil_div(i64(groups) * (columns / form.vector), cut.team) * cut.parts;
 }
 
-// How the parts of a cut are added up: f32 [G, parts, D]. Words are few, so that a CTA takes as many rows of them as it can.
+// The sum of a cut's parts: f32 [G, parts, D]. Words are few, so that a CTA takes as many rows of them as it
+// can.
 constexpr RowsForm parts_form(i32 columns, i32 threads) {
   return {.threads = threads, .vector = 1, .lines = columns < 8, .split = false, .most_groups = threads / 8};
 }

@@ -22,8 +22,8 @@ struct ReduceDimBackward {
   }
 };
 
-// How the whole kernel cuts dx of a maximum into CTAs. Where D is of words of eight, a thread goes down the rows of one; else dx is one
-// row of words, of which a thread has kGradientWords.
+// The whole kernel's cut of a maximum's dx into CTAs. Where D is of words of eight, a thread goes down the
+// rows of one; else dx is one row of words, of which a thread has kGradientWords.
 struct GradientCut {
   bool in_columns;
   i32 team;     // neighbouring words of a CTA

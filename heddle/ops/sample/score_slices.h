@@ -1,6 +1,6 @@
-// How the scores of a vocabulary are cut for the choice of a token: into slices of a fixed size, whose sorted scores are cut into
-// blocks. The sizes are constants, so that no sum depends on the number of workers.
-// Read by host and device: no standard headers.
+// Cuts the scores of a vocabulary for the choice of a token: into slices of a fixed size, whose sorted scores
+// are cut into blocks. The sizes are constants, so that no sum depends on the number of workers. Read by host
+// and device: no standard headers.
 #pragma once
 
 namespace heddle {

@@ -1,4 +1,4 @@
-// How mma_sympow runs as a whole kernel (mma_sympow_kernel.sm90.cuh).
+// Plans mma_sympow as a whole kernel (mma_sympow_kernel.sm90.cuh).
 #include "heddle/ops/sympow/mma_sympow.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 

@@ -1,4 +1,4 @@
-// How power_attention_backward runs as a whole kernel (power_attention_backward_kernel.sm90.cuh).
+// Plans power_attention_backward as a whole kernel (power_attention_backward_kernel.sm90.cuh).
 #include "heddle/ops/sympow/power_attention_backward.h"
 #include "heddle/ops/sympow/power_attention_gradients.h"
 

@@ -1,4 +1,4 @@
-// How the two halves of power attention's gradient run as whole kernels: rows of queries, and rows of keys.
+// Plans the two halves of power attention's gradient as whole kernels: rows of queries, and rows of keys.
 #pragma once
 
 #include <fmt/format.h>

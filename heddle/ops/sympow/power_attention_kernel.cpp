@@ -1,4 +1,4 @@
-// How power_attention runs as a whole kernel (power_attention_kernel.sm90.cuh).
+// Plans power_attention as a whole kernel (power_attention_kernel.sm90.cuh).
 #include "heddle/ops/sympow/power_attention.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 

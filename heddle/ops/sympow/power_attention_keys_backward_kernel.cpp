@@ -1,4 +1,4 @@
-// How power_attention_keys_backward runs as a whole kernel (power_attention_keys_backward_kernel.sm90.cuh).
+// Plans power_attention_keys_backward as a whole kernel (power_attention_keys_backward_kernel.sm90.cuh).
 #include "heddle/ops/sympow/power_attention_gradients.h"
 #include "heddle/ops/sympow/power_attention_keys_backward.h"
 

@@ -6,7 +6,7 @@
 
 namespace heddle::device::power_attention_parts {
 
-// How many tiles of kRows positions there are.
+// The number of tiles of kRows positions.
 template <i32 kRows, class Args>
 inline i32 tiles_of(const Args& a) {
   const ChunkTiles chunks = a.tiles();

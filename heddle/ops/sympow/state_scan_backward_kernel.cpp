@@ -1,4 +1,4 @@
-// How state_scan_backward runs as a whole kernel (state_scan_backward_kernel.sm80.cuh).
+// Plans state_scan_backward as a whole kernel (state_scan_backward_kernel.sm80.cuh).
 #include "heddle/ops/sympow/state_scan_backward.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 

@@ -1,4 +1,4 @@
-// How state_scan runs as a whole kernel (state_scan_kernel.sm80.cuh).
+// Plans state_scan as a whole kernel (state_scan_kernel.sm80.cuh).
 #include "heddle/ops/sympow/state_scan.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 

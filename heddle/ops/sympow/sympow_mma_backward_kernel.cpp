@@ -1,4 +1,4 @@
-// How sympow_mma_backward runs as a whole kernel (sympow_mma_backward_kernel.sm90.cuh).
+// Plans sympow_mma_backward as a whole kernel (sympow_mma_backward_kernel.sm90.cuh).
 #include "heddle/ops/sympow/sympow_kernels.h"
 #include "heddle/ops/sympow/sympow_mma_backward.h"
 

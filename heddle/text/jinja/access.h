@@ -1,4 +1,4 @@
-// How a template reads values: attributes, items and slices.
+// Reads values for a template: attributes, items and slices.
 #pragma once
 
 #include <optional>

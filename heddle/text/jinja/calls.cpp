@@ -1,4 +1,4 @@
-// How the interpreter calls macros, functions, methods, blocks and recursive loops.
+// Calls macros, functions, methods, blocks and recursive loops for the interpreter.
 #include <fmt/format.h>
 
 #include "heddle/text/jinja/brace_format.h"

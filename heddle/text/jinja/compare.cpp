@@ -1,4 +1,4 @@
-// How values compare: ==, < and in.
+// Compares values: ==, < and in.
 #include <algorithm>
 #include <compare>
 

@@ -1,4 +1,4 @@
-// How the interpreter evaluates expressions.
+// Evaluates expressions for the interpreter.
 #include <algorithm>
 
 #include <fmt/format.h>

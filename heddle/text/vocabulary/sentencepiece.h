@@ -31,7 +31,7 @@ struct SentencePieceModel {
   bool byte_fallback = false;
   int64_t unknown_id = 0, begin_id = 1, end_id = 2;  // negative: none
   std::string unknown = "<unk>", begin = "<s>", end = "</s>", charsmap;
-  // How text is normalized: a space before it, its spaces made fewer, and written as marks.
+  // The normalization of text: a space before it, runs of spaces shortened, spaces written as marks.
   bool dummy_prefix = true, removes_spaces = true, escapes_spaces = true;
 
   // Throws Error(kIo) with `name` when `bytes` are no such model, kUnsupported when it is of another kind.

@@ -131,12 +131,12 @@ def settle_draws(arguments, baseline):
 
 
 def draws_of(arguments):
-    """What --seed and --count say, by name; empty for suites that draw nothing."""
+    """Returns --seed and --count by name; empty for suites that draw nothing."""
     return {"seed": arguments.seed, "count": arguments.count} if arguments.suite == suites.DRAWN else {}
 
 
 def works_of(arguments, peers):
-    """What is measured: the works of a suite, or those of ops of one's own."""
+    """The works to measure: the works of a suite, or those of ops of one's own."""
     tiny = arguments.scale == "tiny"
     if not arguments.names:
         return suites.works_of(arguments.suite, peers, arguments.device, tiny, **draws_of(arguments))

@@ -12,7 +12,7 @@ from heddle.bench.work import BACKWARD, FORWARD
 
 @dataclass(frozen=True)
 class Figure:
-    """What a row is measured by. `of(row)` is None where the row has no such figure."""
+    """A figure that bars judge rows by. `of(row)` is None where the row has no such figure."""
 
     title: str
     of: Callable
@@ -133,7 +133,7 @@ def all_hold(judged):
 
 
 def verdict(judged, missing=0):
-    """What the bars come to. `missing`: works that failed or lacked time."""
+    """Sums up the bars. `missing`: works that failed or lacked time."""
     said = [
         (state, f"{each.bar.title}, {each.bar.part}: {text}")
         for each in judged

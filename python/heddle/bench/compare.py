@@ -12,7 +12,7 @@ LOSS = 0.05  # that is to be found
 # Runs of a suite differ as a whole, by up to 0.6 % (clocks, places in memory), so that a loss of 5 % may look
 # like one of 4 %, and none like one of 1 %.
 SUITE_BOUNDS = (0.02, 0.035)
-HOST_BOUNDS = (0.10, 0.15)  # of times that the host's clock gives: its processes differ by up to 7 %
+HOST_BOUNDS = (0.10, 0.15)  # for times by the host's clock: processes differ by up to 7 %
 WIDEST = 0.03  # half the distance of the quartiles, above which a loss of 5 % cannot be told from chance
 DISTURBED = 0.2  # the slowest samples that are left out: what disturbs one only makes it longer
 FEW, MOST = 5, 30  # samples
@@ -58,7 +58,7 @@ def half_width(samples):
 
 
 def verdict_of_row(baseline, fresh, bounds=SUITE_BOUNDS):
-    """That of `verdict`, or 'unclear' where the samples differ too much among themselves."""
+    """The word of `verdict`, or 'unclear' where the samples differ too much among themselves."""
     samples = steady(baseline), steady(fresh)
     found = verdict(*samples, bounds)
     wide = min(map(len, samples)) > 1 and max(map(half_width, samples)) > WIDEST
@@ -85,7 +85,7 @@ def judge_all(baselines, fresh, take, bounds=None):
 
 
 def verdict_line(verdicts):
-    """What the verdicts of all rows come to, in a line."""
+    """Sums up the verdicts of all rows in a line."""
     verdicts = list(verdicts)
     counts = {word: verdicts.count(word) for word in ("slower", "unclear", "fine", "new")}
     parts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)

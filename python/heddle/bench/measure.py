@@ -12,7 +12,7 @@ from heddle.bench.timing import Yardstick, bursts, from_host, spread, sustained
 from heddle.bench.work import BACKWARD, FORWARD, calls_of, gradients
 
 ALLOWED = 1.2  # times the error of torch in the same dtype
-ROUNDING = 1e-6  # of float32, where torch makes no error at all
+ROUNDING = 1e-6  # for float32, where torch makes no error at all
 PEERS_AGREE = 0.05  # a peer may differ by so much, as it may round elsewhere
 
 
@@ -134,7 +134,7 @@ class Bench:
         row["units"].append(row["samples"]["heddle"][-1] / row["samples"]["yardstick"][-1])
 
     def _facts(self, work, part, cases, row):
-        """What is found once: the path, the memory, the time without a pause."""
+        """Measures once: the path, the memory, the time without a pause."""
         row["error"], row["error_of_torch"] = self.errors
         cases["heddle"]()
         path = heddle.last_path()

@@ -65,7 +65,7 @@ def dot(x, middle, peer, said):
 
 
 def lane(row, middle, scale, values, said):
-    """What a plot shows of a row. `values`: heddle's, its samples, and {peer: value}."""
+    """One row of a plot. `values`: heddle's, its samples, and {peer: value}."""
     mine, samples, peers = values
     name, _, shape = row["work"].partition(" ")
     rest = shape if row["part"] == "forward" else f"{shape}, {row['part']}"

@@ -60,7 +60,7 @@ class Peers:
         return name not in self.missing
 
     def only(self, **functions):
-        """Those of the functions whose peer is here."""
+        """Keeps the functions whose peer is installed."""
         return {name: made for name, made in functions.items() if self.has(name)}
 
     def of(self, function, **others):

@@ -11,7 +11,7 @@ import torch
 import heddle
 from heddle.bench.timing import is_gpu
 
-FORM = 1  # of the file
+FORM = 1  # the file's version
 KEYS = (
     "form",
     "suite",
@@ -27,7 +27,7 @@ KEYS = (
 
 
 def commit():
-    """What git says of the folder that the package lies in; else the package's version."""
+    """Returns git's description of the folder that the package lies in, or else the package's version."""
     command = ["git", "-C", heddle.__path__[0], "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -117,7 +117,7 @@ def line(row):
 
 
 def more_lines(row):
-    """What a row has besides."""
+    """Yields further lines about a row."""
     if "sustained" in row:
         each = ", ".join(f"{name} {time_text(us)}" for name, us in row["sustained"].items())
         mine, *others = row["sustained"].values()

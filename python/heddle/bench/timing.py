@@ -9,7 +9,7 @@ import statistics
 import time
 
 BURST_MS = 4.0  # that a sample of a burst takes at least
-MOST_CALLS = 200  # of a sample
+MOST_CALLS = 200  # in a sample
 
 
 def is_gpu(device):
@@ -34,8 +34,8 @@ def clock(device):
 
 
 def _on_clock(run, calls, device, submit_s=0.0):
-    """Milliseconds a call. On a GPU the calls wait in the queue behind a kernel that sleeps while the host
-    makes them, so that no call waits for the host."""
+    """Milliseconds a call. On a GPU a kernel that sleeps precedes them in the queue while the
+    host submits them, so that no call waits for the host."""
     if not is_gpu(device):
         now = clock(device)
         begin = now()
@@ -167,7 +167,7 @@ class Yardstick:
         return lambda: torch.mm(a, b, out=made)
 
     def ceilings(self):
-        """What the device does at most: GB/s of a copy, and TFLOP/s of torch's product."""
+        """Measures the most that the device does: GB/s of a copy, and TFLOP/s of torch's product."""
         large = is_gpu(self.device)
         size = 1 << 30 if large else 64 << 20
         side = 8192 if large else self.side

@@ -32,12 +32,12 @@ class Work:
     from_host: bool = False  # as the host makes the calls; else the device's time
     sustain: bool = False
     count_memory: bool = False
-    sets: int = 1  # of tensors, taken in turn, so that no cache holds them
+    sets: int = 1  # bytes of tensors, taken in turn, so that no cache holds them
     rounding: float = 0  # error that the work may have besides, where it rounds more than its dtype
     gradients: tuple = field(default=())  # numbers of the tensors that get one; empty: all floats
     goal: dict = field(default_factory=dict)  # least ratio by part
     goal_of: str = "peer"  # to the fastest one, or to a "copy" of as many bytes
-    kind: str = ""  # of works that share a bar
+    kind: str = ""  # works of one kind share a bar
 
     @property
     def op(self):

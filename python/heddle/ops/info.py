@@ -1,4 +1,4 @@
-"""What an op is: its tensors, attributes, gradient."""
+"""Describes an op: its tensors, attributes, gradient."""
 
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ def _attribute(made):
 
 @named
 def info(name):
-    """What the op is; raises InvalidArgument where there is none of that name."""
+    """Describes the op; raises InvalidArgument where there is none of that name."""
     made = _heddle.describe(name)
     return OpInfo(
         inputs=tuple(_tensor(each) for each in made.pop("inputs")),

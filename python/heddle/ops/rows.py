@@ -27,7 +27,7 @@ def _moved(x, source, to):
 
 
 def _over_dim(name, keeps_dim):
-    """What calls with `dim` come to: the dimension becomes the last, and goes back."""
+    """Makes calls with `dim`: the dimension becomes the last, and goes back."""
 
     def call(x=None, dim=-1, *, out=None, **others):
         function = getattr(heddle.ops, name)

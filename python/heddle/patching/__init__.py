@@ -65,7 +65,7 @@ def _why_no_mlp(cls, acts):
 
 
 def _refusal(kind, module):
-    """Why this module of a known class is left alone; empty: it is not."""
+    """Returns why this module of a known class is left alone, or ""."""
     if kind is kinds.GATED_SILU:
         name = find.gated(module).act
         act = getattr(module, name)
@@ -96,7 +96,7 @@ def _swap(root, wanted):
 
 
 def _cross_entropy(root, wanted):
-    """Why the loss stays torch's, as a row, or nothing."""
+    """Returns why the loss stays torch's, as a row, or nothing."""
     reason = loss.refusal(root)
     if reason and wanted is True:
         raise Unsupported(f'[patch] cross_entropy is True, and {reason}; "auto" leaves it to torch')
@@ -174,7 +174,7 @@ def unpatch(model: torch.nn.Module) -> None:
 
 @named
 def is_patched(model: torch.nn.Module) -> bool:
-    """Whether `patch` has been at work on a model."""
+    """True if `patch` has been applied to a model."""
     _root(model)
     return any(_RECORD in module.__dict__ or classes.original_of(module) for module in model.modules())
 

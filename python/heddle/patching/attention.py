@@ -18,7 +18,7 @@ _verdicts = fits.verdicts()  # dtypes, devices and head dimensions to why they a
 
 
 def _judge(query, key, value):
-    """Why tensors of such types are not for heddle; empty: they are."""
+    """Returns why heddle does not take tensors of such types, or ""."""
     if reason := fits.tensors(query, key, value):
         return reason
     if not query.dtype == key.dtype == value.dtype:
@@ -29,7 +29,7 @@ def _judge(query, key, value):
 
 
 def _slower_on_gpu(query, value, masked):
-    """Why torch is as fast for this call; empty: it is not."""
+    """Returns why torch is as fast for this call, or "" where it is not."""
     dims = query.shape[3], value.shape[3]
     trains = torch.is_grad_enabled() and query.requires_grad
     if query.dtype == torch.float32:
@@ -48,7 +48,7 @@ def _slower_on_gpu(query, value, masked):
 
 
 def _unfit(query, key, mask, dropout, options):
-    """What the call has that heddle has not; empty: nothing."""
+    """Returns what the call asks for and heddle lacks, or ""."""
     if dropout:
         return "the call has dropout"
     if used := [name for name in _OPTIONS if options.get(name) is not None and options[name] is not False]:
@@ -66,7 +66,7 @@ def _unfit(query, key, mask, dropout, options):
 
 
 def _reason(kind, module, query, key, value, mask, dropout, options):
-    """Why the call is torch's; empty: it is heddle's, unless its mask says otherwise."""
+    """Returns why the call is torch's; "" where it is heddle's, unless its mask says otherwise."""
     if reason := _unfit(query, key, mask, dropout, options):
         return reason
     if query.is_cpu:
@@ -177,7 +177,7 @@ def _set_config(module, config):
     module.__dict__["config"] = config._of if type(config) is _View else config
 
 
-CONFIG = property(_config, _set_config)  # of patched modules
+CONFIG = property(_config, _set_config)  # the `config` of patched modules
 
 _USERS = WeakIdKeyDictionary()  # a config, which models may share, to the patched modules that have it
 

@@ -1,7 +1,5 @@
-"""What transformers makes of a model's config: modules, their settings, their buffers.
-
-Beside it one sees what was changed in a model, and neither weights nor config say: an activation, an eps.
-"""
+"""Builds what transformers makes of a model's config: modules, their settings, their buffers. A comparison
+with it shows changes to a model that neither weights nor config say: an activation, an eps."""
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -50,7 +48,7 @@ def _same_tensor(own, made):
 
 
 def _same(own, made):
-    """Whether a setting is as it was made. Of other objects than numbers and containers the type counts."""
+    """True if a setting is as it was made. Of other objects than numbers and containers the type counts."""
     if own is made:
         return True
     if isinstance(made, torch.Tensor):
@@ -83,7 +81,7 @@ class Blueprint:
             self._modules = dict(cls(root.config).named_modules())
 
     def _change_of(self, module, made):
-        """What was changed in a module; empty: nothing."""
+        """Returns what was changed in a module, or ""."""
         cls = classes.original_of(module) or type(module)
         if not cls.__module__.startswith(_OWN_MODULES):
             return f"is a {classes.class_name(cls)}: an adapter, or other code"
@@ -104,7 +102,7 @@ class Blueprint:
         return ""
 
     def change(self, root):
-        """What a model has that its config does not say; empty: nothing."""
+        """Returns what a model has that its config does not say, or ""."""
         modules = dict(root.named_modules())
         for name, module in modules.items():
             if reason := self._change_of(module, self._modules.get(name)):

@@ -64,7 +64,7 @@ def original_of(module):
 
 
 def is_own(module):
-    """Whether nobody put a class above that which heddle gave it, or which it had."""
+    """True if nobody put a class above the one that heddle gave it, or the one that it had."""
     cls = type(module)
     return "_heddle_original" in vars(cls) or (
         not hasattr(cls, "_heddle_original") and "parametrizations" not in module._modules
@@ -83,7 +83,8 @@ def name_of(function):
 
 
 def replaced(module):
-    """Who put another method into the class that the module had, since it was patched; empty: nobody."""
+    """Returns who put another method into the class that the module had, since it was patched, or "" for
+    nobody."""
     cls = type(module)
     method = cls._heddle_kind.method
     now = getattr(cls._heddle_original, method)
@@ -98,7 +99,7 @@ def _is_bound(function, module, owner, method):
 
 
 def foreign(module, method="forward"):
-    """Who put a method into the module itself, where it hides that of its class; empty: nobody."""
+    """Returns who put a method into the module itself, where it hides that of its class, or "" for nobody."""
     own = module.__dict__.get(method)
     if own is None:
         return ""

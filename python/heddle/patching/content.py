@@ -1,4 +1,4 @@
-"""What tensors hold, as a digest. Nothing else says whether a tensor was written.
+"""Digests the contents of tensors. Nothing else says whether a tensor was written.
 
 Fused optimizers, `.data`, and libraries that have the same memory do not raise its version. On a CPU a digest
 takes the time of reading the memory once. On a GPU it is computed where the tensors lie.
@@ -10,7 +10,7 @@ import torch
 
 from heddle import _heddle
 
-_WORDS = 1 << 23  # of 4 bytes, that a GPU multiplies at once: what is in between stays in its cache
+_WORDS = 1 << 23  # words of 4 bytes that a GPU multiplies at once: intermediate results stay in its cache
 
 
 def _bytes(tensor):

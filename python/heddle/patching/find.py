@@ -95,7 +95,7 @@ class _Counter(TorchDispatchMode):
 
 
 def operations(module, x):
-    """How many operations of torch a module's forward takes."""
+    """Counts the operations of torch in a module's forward."""
     with torch.no_grad(), _Counter() as counter:
         own_class(module).forward(bare(module), x)
     return counter.ops

@@ -38,7 +38,7 @@ def transformed():
 
 
 def watched(x):
-    """Why torch itself must see the call; empty: it need not."""
+    """Returns why torch itself must see the call, or ""."""
     if transformed():
         return IN_TRANSFORM
     return IN_AUTOCAST if torch.is_autocast_enabled(x.device.type) else ""
@@ -50,7 +50,7 @@ def dtype_text(dtype):
 
 
 def _device(device):
-    """Why heddle does not run on that device; empty: it does."""
+    """Returns why heddle does not run on that device, or ""."""
     if device.type not in ("cpu", "cuda"):
         return f"heddle does not run on {device.type}"
     if device not in _DEVICES:
@@ -65,7 +65,7 @@ def _device(device):
 
 
 def tensors(*values):
-    """Why these tensors, of one device, are not for heddle's kernels; empty: they are."""
+    """Returns why heddle's kernels cannot take these tensors, of one device, or ""."""
     for value in values:
         if type(value) not in PLAIN:
             return f"a tensor is a {type(value).__name__}"
@@ -82,7 +82,7 @@ def tensors(*values):
 
 
 def same_dtype(x, weight):
-    """Why the result of weight * x would have another dtype than x; empty: it has the same."""
+    """Returns why the result of weight * x would have another dtype than x, or ""."""
     if x.dtype == weight.dtype:
         return ""
     return f"weight is {dtype_text(weight.dtype)}, x {dtype_text(x.dtype)}: the result may be of both"

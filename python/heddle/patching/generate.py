@@ -76,7 +76,7 @@ def _weights(root):
 
 
 def _key(root, tensors, others):
-    """What an engine is made of: names, types and numbers of the weights, the config, the process."""
+    """The identity of an engine: names, types and numbers of the weights, the config, the process."""
     device = _device(tensors)
     every = {**tensors, **others}
     facts = tuple((name, each.dtype, each.shape) for name, each in every.items())
@@ -142,10 +142,10 @@ class _Engine:
             self.model.close()
 
 
-# Of each model, so that copies and pickles of it have none.
+# Kept by model, outside of it, so that copies and pickles of a model have no engine.
 _ENGINES = weakref.WeakKeyDictionary()
 _BLUEPRINTS = weakref.WeakKeyDictionary()  # with the config that each is of
-_LOCK = threading.Lock()  # of both
+_LOCK = threading.Lock()  # guards both
 
 
 def _blueprint(root):

@@ -43,7 +43,7 @@ class Kind:
         self.dtypes = dtypes
 
     def slower(self, module, x):
-        """Why torch is as fast for this call; empty: it is not."""
+        """Returns why torch is as fast for this call, or "" where it is not."""
         if not x.is_cpu:
             if x.numel() >= self.least_gpu_training or not _trains(module):
                 return ""
@@ -57,7 +57,8 @@ class Kind:
         return "" if x.numel() >= self.least_training else "torch is as fast for so few values in training"
 
     def trial(self, module):
-        """Why the stand-in of a module's class is not used; empty: it computes what the class does."""
+        """Returns why the stand-in of a module's class is not used, or "" where it computes what the class
+        does."""
         return _compare(module, self.at_any_size())
 
     def at_any_size(self):
@@ -67,10 +68,10 @@ class Kind:
         return made
 
     def after_put_on(self, module, root):
-        """What else a patched module of a model needs."""
+        """Returns what else a patched module of a model needs."""
 
     def after_take_off(self, module, root):
-        """What else is to be taken back."""
+        """Returns what else is to be taken back."""
 
     def __reduce__(self):
         return (_kind, (self.name,))
@@ -91,7 +92,7 @@ class RmsNorm(Kind):
         self.verdicts = fits.verdicts()
 
     def judge(self, x, weight):
-        """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
+        """Returns why the call is not for heddle, or "". The answer depends on the key of `forward` alone."""
         return fits.tensors(x, weight) or ("" if self.plus_one else fits.same_dtype(x, weight))
 
     def members(self, original):
@@ -138,7 +139,7 @@ class Activation(Kind):
         self.verdicts = fits.verdicts()
 
     def judge(self, x):
-        """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
+        """Returns why the call is not for heddle, or "". The answer depends on the key of `forward` alone."""
         if self.one_kernel and not x.is_cpu:
             return "torch's gelu is one kernel too"
         return fits.tensors(x)
@@ -183,7 +184,7 @@ class LayerNorm(Kind):
         self.verdicts = fits.verdicts()
 
     def judge(self, module, x):
-        """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
+        """Returns why the call is not for heddle, or "". The answer depends on the key of `forward` alone."""
         weight, bias = module.weight, getattr(module, "bias", None)
         if weight is None or weight.dim() != 1:
             return "it has no weight, or more dimensions than one"
@@ -318,7 +319,7 @@ class Attention(Kind):
         attention.Batching.take_off(root)
 
     def slower_unmasked(self, module, query, key):
-        """Why torch is as fast on a CPU where there is no mask; empty: it is not."""
+        """Returns why torch is as fast on a CPU where there is no mask, or ""."""
         if not _trains(module):
             return ""
         if query.dtype != torch.float32 or query.shape[1] != key.shape[1]:
@@ -326,7 +327,7 @@ class Attention(Kind):
         return "" if query.shape[2] <= self.longest_training else "torch is as fast in training of long texts"
 
     def slower_masked(self, module, query, key, share):
-        """Why torch is as fast on a CPU, where heddle visits that share of all pairs; empty: it is not."""
+        """Returns why torch is as fast on a CPU, where heddle visits that share of all pairs, or ""."""
         alone = query.dtype == torch.float32 and query.shape[1] == key.shape[1]
         most = self.shares[0 if not _trains(module) else 2 if alone else 1]
         return "" if share <= most else "its mask hides too few keys: torch is as fast"
@@ -417,7 +418,7 @@ def _compare(original, kind):
 
 
 def refusal(module, kind):
-    """Why the class of a module is left alone; empty: its stand-in computes the same."""
+    """Returns why the class of a module is left alone, or "" where its stand-in computes the same."""
     cls = find.own_class(module)
     if (cls, kind) not in _TRIED:
         try:

@@ -57,7 +57,7 @@ def _loss(logits, labels, vocab_size, items, ignore_index, shift_labels):
 
 
 def _trial(own):
-    """Why the function is not the known one; empty: it computes the same."""
+    """Returns why the function is not the known one, or "" where it computes the same."""
     logits = torch.linspace(-4, 4, 3 * 5 * 7, dtype=torch.float32).view(3, 5, 7)
     labels = torch.arange(15).view(3, 5) % 7
     labels[1, 2:] = -100
@@ -71,7 +71,7 @@ def _trial(own):
 
 
 def refusal(root):
-    """Why the model keeps its own function; empty: it need not."""
+    """Returns why the model keeps its own function, or ""."""
     own = getattr(root, "loss_function", None)
     if own is None:
         return f"{type(root).__name__} has no loss"

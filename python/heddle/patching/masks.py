@@ -16,19 +16,17 @@ _SEEN = WeakTensorKeyDictionary()  # a mask, which layers share, to what was rea
 
 @dataclass
 class Plan:
-    """How flash_attention has a mask. `share`: the part of all pairs of queries and keys that it visits."""
+    """A mask as flash_attention takes it. `share`: the part of all pairs (query, key) that it visits."""
 
     attributes: dict = field(default_factory=dict)
     share: float = 1.0
-    starts: tuple | None = (
-        None  # of the queries and the keys of sequences, where the batch is laid end to end
-    )
+    starts: tuple | None = None  # sequences' first queries and keys, where the batch is laid end to end
     mask: torch.Tensor | None = None  # what is added to the scores, as a mask
-    biases: dict = field(default_factory=dict)  # the same as numbers, by dtype
+    biases: dict = field(default_factory=dict)  # `mask` as numbers, by dtype
 
     @property
     def form(self):
-        """What stands for the mask."""
+        """The argument that stands for the mask."""
         return "bias" if self.mask is not None else "sequences" if self.starts else "window"
 
     def bias(self, dtype):
@@ -53,12 +51,12 @@ class _Seen:
     """A plan, and what it was made of."""
 
     plan: Plan
-    facts: tuple  # of the mask: its version, and the batch
-    digest: object  # of what it holds
+    facts: tuple  # the mask's version, and the batch
+    digest: object  # the mask's contents
     layer: int | None = None  # the last one that asked
 
     def is_of(self, mask, facts, layer):
-        """Whether the plan is of what the mask holds. That is compared where a pass over the layers may have
+        """True if the plan is of what the mask holds. That is compared where a pass over the layers may have
         begun anew, since not every write raises a version."""
         if facts != self.facts:
             return False
@@ -67,7 +65,7 @@ class _Seen:
 
 
 def _digest(mask):
-    """Of a mask without the batch and heads that are the same."""
+    """Digests a mask, without repeats over batch and heads."""
     return content.digest([mask[: 1 if mask.stride(0) == 0 else None, : 1 if mask.stride(1) == 0 else None]])
 
 

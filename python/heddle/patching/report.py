@@ -1,4 +1,4 @@
-"""What patching did to a model, as a table."""
+"""Shows what patching did to a model, as a table."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ class Report(tuple):
         return tuple(row for row in self if row.part == part)
 
     def calls(self, part, heddle=True):
-        """How many calls of a part ran in heddle, or else in what the model has itself."""
+        """Counts a part's calls that ran in heddle, or else in the model's own code."""
         return sum(row.calls or 0 for row in self if row.part == part and row.is_heddle == heddle)
 
     def _repr_html_(self):

@@ -114,7 +114,7 @@ def main(words=None):
     def lines():
         nonlocal clean
         for line in of_command(arguments) if arguments.is_command else of_ops(arguments):
-            if isinstance(line, bool):  # of a sanitizer's check
+            if isinstance(line, bool):  # the result of a sanitizer's check
                 clean = clean and line
             else:
                 yield line

@@ -26,8 +26,8 @@ class Report:
     """`kinds`: {"count", "at"} by message, where `at` is the place of the first one."""
 
     kinds: dict = field(default_factory=dict)
-    problems: list = field(default_factory=list)  # of the tool itself, or of the program
-    total: int | None = None  # of the summary; None where the tool did not come to it
+    problems: list = field(default_factory=list)  # the tool's own, or the program's
+    total: int | None = None  # errors in the summary; None where the tool did not come to it
 
 
 def parse(lines):

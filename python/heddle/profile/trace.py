@@ -118,7 +118,7 @@ def rate_text(gb):
 
 
 def peers_of(op, inputs, attributes):
-    """What the class of an op of one's own names to be timed next to it."""
+    """Returns what the class of an op of one's own names to be timed next to it."""
     return {
         name: lambda function=function: function(*inputs.values(), **attributes)
         for name, function in own_peers(own_of(op)).items()

@@ -11,7 +11,7 @@ from heddle.torch.call import call, call_with_autocast, gradient_call_of
 from heddle.torch.register import LIBRARY
 
 heddle.op._inside_torch = own
-own.register_made()  # those that were made before torch came
+own.register_made()  # classes that were made before torch came
 follow_profilers()
 
 __all__ = ["LIBRARY", "call", "call_with_autocast", "gradient_call_of", "linear_loss"]

@@ -130,7 +130,8 @@ def _gradients_of(info, rule, is_own):
 
 
 def apply_of_function(name, forward, backward):
-    """What calls an autograd.Function of these, past Function.apply, which asks what the callers know."""
+    """Returns a function that calls an autograd.Function of these, past Function.apply, which asks what the
+    callers know."""
     made = type(
         f"{name}_gradient",
         (torch.autograd.Function,),
@@ -172,7 +173,7 @@ def make_function(info, rule, is_own):
 
 
 def refusing_of(name):
-    """The same for an op without a gradient, which says so in its backward."""
+    """Makes the same for an op without a gradient, which says so in its backward."""
 
     def forward(ctx, op, attributes, *values):
         return op(*values, **attributes)

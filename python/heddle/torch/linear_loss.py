@@ -8,10 +8,10 @@ from heddle.errors import named
 from heddle.torch.gradient import apply_of_function, is_watched, refusing_of
 from heddle.torch.register import register_composed
 
-CHUNK_BYTES = 128 << 20  # of logits that are in memory at once, and of x's gradient where it grows with them
-SMALL_BYTES = 1 << 20  # of losses and what else is there besides
-SLICE_BYTES = 64 << 20  # of a part of weight's gradient, before it is added to the whole
-LEAST_ROWS = 128  # of a chunk, for the products; its multiples are blocks that torch's allocator packs well
+CHUNK_BYTES = 128 << 20  # logits in memory at once, and x's gradient where it grows with them
+SMALL_BYTES = 1 << 20  # losses and everything else
+SLICE_BYTES = 64 << 20  # a part of weight's gradient, before it is added to the whole
+LEAST_ROWS = 128  # in a chunk, for the products; torch's allocator packs its multiples well
 
 
 def _chunks(x, weight, chunk_rows, grows=False):

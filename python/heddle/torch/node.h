@@ -1,4 +1,4 @@
-// What heddle's module and the library of its autograd node tell each other, in C's types alone. The library is compiled
+// The interface of heddle's module and the library of its autograd node, in C's types alone. The library is compiled
 // against the torch that is there (node.py), so that the module links to none.
 #pragma once
 
@@ -8,13 +8,13 @@ typedef struct _object PyObject;
 
 namespace heddle::python {
 
-constexpr int kNodeVersion = 1;  // of this file
+constexpr int kNodeVersion = 1;  // this file's
 
 // A differentiable op; it lives as long as the process.
 struct NodeOp {
-  const char* name;  // of its nodes
+  const char* name;  // its nodes have it
   int32_t inputs, outputs, attributes, saved;
-  const int32_t* places;  // of what the backward reads: numbers of inputs, and of outputs after those
+  const int32_t* places;  // what the backward reads: numbers of inputs, and of outputs after those
 };
 
 // The shape that a gradient must have, and its dtype as DLPack has it.

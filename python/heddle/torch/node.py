@@ -46,7 +46,7 @@ def choice():
 
 
 def state():
-    """What there is, in a few words."""
+    """Describes the state in a few words."""
     return _state["text"]
 
 

@@ -20,7 +20,7 @@ def _arguments(info):
 
 
 def out_names(info):
-    """What the outputs are called in the form that writes to given ones."""
+    """Returns the names of the outputs in the form that writes to given ones."""
     results = info.results
     return ("out",) if len(results) == 1 else tuple(result.name for result in results)
 

@@ -65,7 +65,8 @@ class Nvrtc {
   int version_ = 0;
 };
 
-// Why nothing can be compiled here, with where the compiler was looked for; empty where it can. Worked out once.
+// Returns why nothing can be compiled here, with where the compiler was looked for, or "" where it can.
+// Worked out once.
 const std::string& why_no_compiler();
 
 }  // namespace heddle::cuda

@@ -59,7 +59,7 @@ struct Scratch {
   u8* spill() const { return room.memory + i64(arch::multiprocessor()) * room.bytes; }
 };
 
-// How much scratch was taken.
+// The amount of scratch taken.
 struct ScratchMark {
   i32 chip = 0, spill = 0;
 };

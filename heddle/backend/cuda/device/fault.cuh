@@ -1,7 +1,8 @@
-// How a run ends that cannot go on. Every wait has a limit: for counters, for the verdict of a watched run, for panels. The first
-// fault is recorded and every waiting thread leaves. Consumers that give up on panels compute with whatever the slots hold and leave
-// together at the next edge, because one that left alone would hang the others' barriers. The loader and the controller leave
-// after them. On the host, fault_report.cpp says where every worker stood.
+// Ends a run that cannot go on. Every wait has a limit: for counters, for the verdict of a watched run, for
+// panels. The first fault is recorded and every waiting thread leaves. Consumers that give up on panels
+// compute with whatever the slots hold and leave together at the next edge, because one that left alone would
+// hang the others' barriers. The loader and the controller leave after them. On the host, fault_report.cpp
+// says where every worker stood.
 #pragma once
 
 #include "heddle/backend/cuda/device/ring_wait.cuh"

@@ -27,7 +27,8 @@ constexpr i32 kSlabRowBytes = 128;  // on chip
 // True: four warps multiply slabs in shared memory asynchronously (wgmma). Otherwise each warp loads its blocks into registers. A
 // kernel of many ops has no registers for wgmma.
 constexpr bool kOnChip = kOneOp && arch::kMultipliesOnChip;
-// How many stages may still be read when the next slab begins: with wgmma, products of the previous slab are under way too.
+// The number of stages that may still be read when the next slab begins: with wgmma, products of the previous
+// slab are under way too.
 constexpr i32 kReadStages = kOnChip ? 2 : 1;
 constexpr i32 kFewestStages = kReadStages + 1;
 constexpr u64 kStageUnit = 1024;  // the alignment of stages: eight rows of a slab

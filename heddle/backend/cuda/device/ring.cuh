@@ -58,7 +58,7 @@ struct RingCursor {
   }
 };
 
-// How a weight is cut into items.
+// The cut of a weight into items.
 struct Items {
   i64 panel_bytes;
   i32 panels = 1;  // panels of an item: a power of two, so that a group begins with an item
@@ -91,9 +91,10 @@ inline void release_slots(RingCursor& ring, u32 count, u32 lane) {
   ring = ring.ahead(count);
 }
 
-// How many copies may be under way. They form a queue to the memory, in which messages between workers wait too: with 176 KB of
-// copies per worker a message takes 1.5 us, with 32 KB 0.46 us. While no consumer waits for a message, more copies stream
-// faster: a step of a 1B took 0.84 ms with 128 KB, 0.86 with 64 KB (H200, Nov 2026).
+// The number of copies that may be under way. They form a queue to the memory, in which messages between
+// workers wait too: with 176 KB of copies per worker a message takes 1.5 us, with 32 KB 0.46 us. While no
+// consumer waits for a message, more copies stream faster: a step of a 1B took 0.84 ms with 128 KB, 0.86 with
+// 64 KB (H200, Nov 2026).
 struct InFlight {
   u32 most, most_waiting;
   const volatile u32* waits;  // not 0 while consumers wait for other workers; null: never

@@ -1,4 +1,4 @@
-// How consumers wait for panels in the weight ring, and for how long. The time goes to the worker's trace.
+// Lets consumers wait for panels in the weight ring, within a limit. The time goes to the worker's trace.
 #pragma once
 
 #include "heddle/backend/cuda/device/ring.cuh"
@@ -8,8 +8,9 @@
 
 namespace heddle::device {
 
-// How many ticks consumers wait for panels. 0: they gave up and do not wait again; bodies compute with whatever the slots hold
-// until all consumers leave at the same edge. A real exit here would cost registers at every product.
+// The number of ticks that consumers wait for panels. 0: they gave up and do not wait again; bodies compute
+// with whatever the slots hold until all consumers leave at the same edge. A real exit here would cost
+// registers at every product.
 inline volatile u64& panel_limit() {
   __shared__ u64 ticks;
   return ticks;

@@ -1,4 +1,4 @@
-// How fast a GPU reads its memory: the ceiling of what decodes one token at a time.
+// Measures how fast a GPU reads its memory: the ceiling of decoding one token at a time.
 #pragma once
 
 #include "heddle/backend/cuda/runtime/device.h"

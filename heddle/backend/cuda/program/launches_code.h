@@ -22,7 +22,7 @@ struct LaunchesCode {
   std::vector<CallCode> calls;
 };
 
-// How calls run on a device of `arch`. Its tensor maps are left out where it has none.
+// Describes how calls run on a device of `arch`. Its tensor maps are left out where it has none.
 LaunchesCode launches_code(const Program& program, const std::string& arch, bool tensor_maps,
                            Knowledge knowledge);
 // The plan of one call.

@@ -212,9 +212,10 @@ struct Driver {
 // The driver, initialised. Throws Error(kUnsupported) with why_unavailable() where there is none.
 const Driver& driver();
 
-// Why no GPU can be used here: no libcuda, one that is too old, or no device; empty where one can. Worked out once.
+// Returns why no GPU can be used here (no libcuda, one that is too old, or no device), or "" where one can.
+// Worked out once.
 const std::string& why_unavailable();
-// Why one of several GPUs cannot be used: it is too old, or does not answer; empty where it can.
+// Returns why one of several GPUs cannot be used (it is too old, or does not answer), or "" where it can.
 const std::string& why_device_unusable(int ordinal);
 
 // CUDA version that the driver supports, as 1000 * major + 10 * minor; 0 where there is no driver.

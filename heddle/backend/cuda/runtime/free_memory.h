@@ -1,5 +1,5 @@
-// How much memory of a GPU is free, asked of NVIDIA's management library: the driver itself tells only a process that
-// has a context there, and making one takes about 0.2 s and some hundred MB on each GPU.
+// Asks NVIDIA's management library how much memory of a GPU is free: the driver itself tells only a process
+// that has a context there, and making one takes about 0.2 s and some hundred MB on each GPU.
 #pragma once
 
 #include <optional>

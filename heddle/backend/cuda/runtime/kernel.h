@@ -9,7 +9,7 @@
 
 namespace heddle::cuda {
 
-// How a kernel is launched. Grid and block have one dimension.
+// The shape of a launch. Grid and block have one dimension.
 struct Launch {
   u32 grid = 1;              // CTAs
   u32 block = 1;             // threads a CTA

@@ -1,5 +1,5 @@
-"""What is measured: a suite is a function (peers, device, tiny) that yields Work. The one that draws its
-shapes takes a seed and a count besides."""
+"""The works that are measured: a suite is a function (peers, device, tiny) that yields Work. The one that
+draws its shapes takes a seed and a count besides."""
 
 import importlib
 

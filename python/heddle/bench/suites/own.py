@@ -12,7 +12,7 @@ from heddle.profile.trace import largest_case, sized_case
 
 ROWS, COLUMNS = {False: 2048, True: 32768}, {False: 1024, True: 4096}  # by whether it is a GPU
 TINY = 64
-MOST_SETS, CACHE_BYTES = 8, 64 << 20  # of tensors, so that no cache holds them
+MOST_SETS, CACHE_BYTES = 8, 64 << 20  # bytes of tensors, so that no cache holds them
 
 
 def sizes_for(cls, device, tiny):

@@ -8,7 +8,7 @@ from heddle.bench.timing import is_gpu
 from heddle.bench.work import BACKWARD, FORWARD, Amount, Work
 
 BLOCK = 128  # rows and columns that share a scale
-TF32_ROUNDING = 1e-3  # of two factors with 10 bits of fraction
+TF32_ROUNDING = 1e-3  # for two factors with 10 bits of fraction
 LLAMA_8B = ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336))
 
 

@@ -37,13 +37,13 @@ class Bounds:
 
     m: tuple[int, int]  # rows of a product
     nk: tuple[int, int]  # its columns and terms
-    widths: tuple[int, ...]  # of rows, besides those that are drawn
-    columns: tuple[int, int]  # of rows and of elements
-    elements: tuple[int, int]  # of a tensor
-    lengths: tuple[int, int]  # of sequences
+    widths: tuple[int, ...]  # columns, besides those that are drawn
+    columns: tuple[int, int]
+    elements: tuple[int, int]  # in a tensor
+    lengths: tuple[int, int]  # tokens in a sequence
     head_sizes: tuple[int, int]
-    tokens: int  # of a batch, where a sequence has fewer
-    flops: float  # of attention forward
+    tokens: int  # in a batch, where a sequence has fewer
+    flops: float  # limit for attention forward
 
 
 LARGE = Bounds(

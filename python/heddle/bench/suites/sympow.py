@@ -38,7 +38,7 @@ def quadratic(q, k, v):
 
 
 def chunked(q, k, v):
-    """The same in chunks by torch: the outer product of a row with itself is its power of two."""
+    """Computes the same in chunks by torch: the outer product of a row with itself is its power of two."""
     chunk = min(CHUNK, q.shape[1])
     q, k, v = (in_chunks(each, chunk) for each in (q * q.shape[-1] ** -0.5, k, v))
     v = torch.cat((v, torch.ones_like(v[..., :1])), -1)
