@@ -184,6 +184,8 @@ def test_a_run_prints_its_seed_and_writes_its_bars(tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"--seed {result['seed']} --count 1" in said
     assert said.splitlines()[-1] == "verdict: there are no bars for this device"
+    assert "gemm, all, forward" in said
+    assert "attention, forward" not in said  # --only left it out
     assert {each["title"]: each["shapes"] for each in result["bars"]}["gemm, all"] == 2
     # The file repeats its shapes, and so does a comparison with it.
     assert f"--seed {result['seed']}" in result["command"]

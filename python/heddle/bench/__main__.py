@@ -264,7 +264,9 @@ def judge_bars(arguments, result):
     """Notes bars in the result, prints them, and returns whether all hold."""
     judged = bars.judge(result["rows"], arguments.device, result["device"])
     result["bars"] = [each.record() for each in judged]
-    print("\n".join(each.line() for each in judged))
+    for each in judged:
+        if each.found or each.without:
+            print(each.line())
     print(bars.verdict(judged, len(result["failures"]) + len(result["left_out"])))
     return bars.all_hold(judged)
 

@@ -94,7 +94,8 @@ class Judged:
         made = {"title": bar.title, "part": bar.part, "figure": bar.figure.title, "shapes": len(self.found)}
         if self.found:
             made["mean"] = round(self.value("mean"), 4)
-            made["worst"], made["worst_work"] = self.bar.figure.worst(self.found)
+            worst, made["worst_work"] = self.bar.figure.worst(self.found)
+            made["worst"] = round(worst, 4)
         return made | {"wanted": bar.wanted, "states": {name: self.state(name) for name in bar.wanted}}
 
     def wishes(self):
