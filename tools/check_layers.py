@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Checks includes: a folder includes only lower layers; families of ops, schedulers and backends include no
-sibling.
+sibling. Rooms of python/heddle import only lower ones, inside of functions too.
 
-The table below is the architecture; changing it is a visible act.
+The tables below are the architecture; changing them is a visible act.
 
 """
 
 import re
 
 import measure
+import python_modules
 
 LAYERS = {
     "heddle/base": 0,
@@ -35,6 +36,37 @@ ROOMS = {
     "heddle/backend/cuda/compiler": 0,
     "heddle/backend/cuda/program": 1,
     "heddle/backend/cuda/executors": 2,
+}
+# Rooms and modules of python/heddle. `heddle` is the package itself, with the names that users have. Commands
+# stand on it, as a user's script does.
+PYTHON_LAYERS = {
+    "heddle.display": 0,
+    "heddle.errors": 0,
+    "heddle.late_torch": 0,
+    "heddle.version": 0,
+    "heddle.paths": 1,
+    "heddle.progress": 1,
+    "heddle.ranges": 1,
+    "heddle.scheduling": 1,
+    "heddle.model": 2,
+    "heddle.ops": 2,
+    "heddle.settings": 2,
+    "heddle.attention": 3,
+    "heddle.megakernel": 3,
+    "heddle.own": 4,
+    "heddle.commands": 5,
+    "heddle.torch": 5,
+    "heddle.env": 6,
+    "heddle.patching": 6,
+    "heddle": 7,
+    "heddle.__main__": 8,
+    "heddle.bench": 8,
+    "heddle.check": 8,
+    "heddle.layout": 8,
+    "heddle.package": 8,
+    "heddle.tile_language": 8,
+    "heddle.tune": 8,
+    "heddle.profile": 9,
 }
 ANYTHING = ("tests", "bench", "examples")  # these cross folders on purpose
 SEES_OPS = ("heddle/model", "tests")
@@ -163,6 +195,27 @@ def standard_header_chains(path, all_includes, chain=(), seen=None):
             yield [*chain, f"{path}:{include.line}", f"<{include.target}>"]
 
 
+def wrong_import(module, target):
+    here, there = (".".join(name.split(".")[:2]) for name in (module, target))
+    if here == there:
+        return None
+    if here not in PYTHON_LAYERS:
+        return f"{here} has no layer; give it one in tools/check_layers.py"
+    if there not in PYTHON_LAYERS:
+        return f"{there} has no layer"
+    if PYTHON_LAYERS[here] > PYTHON_LAYERS[there]:
+        return None
+    return f"layer {PYTHON_LAYERS[here]} imports layer {PYTHON_LAYERS[there]}"
+
+
+def import_violations(root):
+    paths = python_modules.modules(root)
+    for module, found in python_modules.imports(root).items():
+        for line, target in found:
+            if reason := wrong_import(module, target):
+                yield f"{paths[module]}:{line}: {target}: {reason}"
+
+
 def violations(root):
     paths = set(measure.files(root, measure.CPP))
     texts = {path: measure.read(root, path) for path in sorted(paths)}
@@ -201,6 +254,7 @@ def violations(root):
             wrong.append(f"{path}: __CUDA_ARCH__ stands only in kit/arch and backend/*/arch")
     if any(path.endswith(".cu") for path in measure.files(root, (".cu",), ("heddle",))):
         wrong.append("heddle/ has a .cu file; device sources are headers")
+    wrong += import_violations(root)
     return wrong, f"{len(paths)} files"
 
 

@@ -34,6 +34,18 @@ GOOD = {
     "heddle/session/answer.h": '#include "heddle/ir/op.h"\n',
     "apps/heddle/main.cpp": '#include "heddle/session/answer.h"\n',
 }
+PYTHON = {
+    "python/heddle/__init__.py": "",
+    "python/heddle/check.py": "import heddle\nfrom heddle.commands import named\nheddle.Op\n",
+    "python/heddle/commands/__init__.py": "",
+    "python/heddle/commands/named.py": "from heddle.own.op import Op\n",
+    "python/heddle/errors.py": "",
+    "python/heddle/ops/__init__.py": "from heddle import _heddle\nfrom heddle.errors import Error\n",
+    "python/heddle/own/__init__.py": "",
+    "python/heddle/own/op.py": "from heddle import ops\n",
+    "python/heddle/torch/__init__.py": "from heddle.torch import own\n",
+    "python/heddle/torch/own.py": "from heddle.own import op\n",
+}
 
 
 CUTE = "#include <cute/tensor.hpp>\n"
@@ -174,6 +186,59 @@ class CheckTest(unittest.TestCase):
             "heddle/ir/b.h": '#include "heddle/ir/a.h"\n',
         }
         self.assertIn("heddle/ir/a, heddle/ir/b", self.found(check_cycles, **pair))
+
+    def test_python_layers(self):
+        faults = {
+            "heddle.torch.own: layer 4 imports layer 5": "def f():\n    from heddle.torch import own\n",
+            "heddle.torch: layer 4 imports layer 5": "import heddle.torch\n",
+            "heddle.torch.own: layer 4 imports": "import torch, heddle.torch.own as own\n",
+            "heddle.commands.named: layer 4 imports": "from ..commands import named\n",
+            "a.py:2: heddle: layer 4 imports layer 7": "import heddle.ops\nheddle.Error(heddle.ops.add)\n",
+            "heddle: layer 4 imports layer 7": "from heddle import load\n",
+            "heddle.check: layer 4 imports layer 8": '__import__("heddle.check")\n',
+            "heddle.new has no layer": "from heddle import new\n",
+        }
+        for message, text in faults.items():
+            with self.subTest(message):
+                seeded = {**PYTHON, "python/heddle/new.py": "", "python/heddle/own/a.py": text}
+                self.assertIn(message, self.found(check_layers, **seeded))
+        seeded = {**PYTHON, "python/heddle/new.py": "from heddle import ops\n"}
+        self.assertIn("give it one in tools/check_layers.py", self.found(check_layers, **seeded))
+
+    def test_python_layers_allow_what_is_meant(self):
+        text = """
+import torch
+import heddle.ops
+from heddle import _heddle, errors
+from heddle.ops import add
+from heddle._heddle import function
+from .op import Op
+x = heddle.ops.add(torch.ops.heddle.check, Op.heddle.check)
+"""
+        self.assertEqual(self.found(check_layers, **PYTHON, **{"python/heddle/own/a.py": text}), "")
+        self.assertEqual(self.found(check_cycles, **PYTHON, **{"python/heddle/own/a.py": text}), "")
+
+    def test_python_cycles(self):
+        modules = {
+            "python/heddle/own/a.py": "from heddle.own import b\n",
+            "python/heddle/own/b.py": "def f():\n    from heddle.own.a import g\n",
+        }
+        self.assertIn("heddle.own.a, heddle.own.b", self.found(check_cycles, **PYTHON, **modules))
+        package = {
+            "python/heddle/own/__init__.py": "from . import a\n",
+            "python/heddle/own/a.py": "import heddle.own\n",
+        }
+        self.assertIn("heddle.own, heddle.own.a", self.found(check_cycles, **{**PYTHON, **package}))
+        rooms = {
+            "python/heddle/bench/__init__.py": "",
+            "python/heddle/bench/timing.py": "",
+            "python/heddle/bench/report.py": "from heddle.bench.suites import rows\n",
+            "python/heddle/bench/suites/__init__.py": "",
+            "python/heddle/bench/suites/rows.py": "from heddle.bench import timing\n",
+        }
+        self.assertIn("heddle.bench, heddle.bench.suites", self.found(check_cycles, **PYTHON, **rooms))
+        rooms["python/heddle/bench/__main__.py"] = rooms.pop("python/heddle/bench/report.py")
+        self.assertEqual(self.found(check_cycles, **PYTHON, **rooms), "")
 
     def test_fields(self):
         text = """

@@ -22,6 +22,8 @@ from heddle.errors import (
     WrongCall,
     did_you_mean,
 )
+from heddle.late_torch import set_registration
+from heddle.version import __version__ as __version__
 
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
@@ -40,15 +42,14 @@ if TYPE_CHECKING:
         set_default_scheduler,
     )
     from heddle.model import load
-    from heddle.op import Op
-    from heddle.op_folder import load_ops
+    from heddle.own.folder import load_ops
+    from heddle.own.op import Op
     from heddle.patching import is_patched, patch, patched, unpatch
     from heddle.paths import last_path, set_backend
     from heddle.scheduling import Work
     from heddle.settings import PickAny, PickBest
     from heddle.torch.linear_loss import linear_cross_entropy
 
-__version__ = "0.1.0"
 __all__ = [
     "CompileError",
     "CompilerMissing",
@@ -107,9 +108,9 @@ _HOMES = {
         "set_default_scheduler",
     ),
     "heddle.attention": ("block_lists", "power_attention"),
-    "heddle.op": ("Op",),
-    "heddle.op_folder": ("load_ops",),
-    "heddle.kernel": ("KernelPlan", "Launch", "TensorMap"),
+    "heddle.own.op": ("Op",),
+    "heddle.own.folder": ("load_ops",),
+    "heddle.own.kernel": ("KernelPlan", "Launch", "TensorMap"),
     "heddle.scheduling": ("Work",),
     "heddle.settings": ("PickAny", "PickBest"),
     "heddle.model": ("load",),
@@ -130,6 +131,10 @@ def __getattr__(name):
         raise AttributeError(name)
     near = did_you_mean(name, [*__all__, *_MODULES]) or f"; it has {', '.join(sorted(__all__))}"
     raise UnknownName(f"[heddle] has no {name}{near}")
+
+
+# From here on heddle.ops finds heddle.torch as soon as there is torch.
+set_registration(lambda: importlib.import_module("heddle.torch"))
 
 
 def _imported(name, module):

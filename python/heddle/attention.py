@@ -1,8 +1,7 @@
 """Attention around heddle's ops: power attention in chunks, composed of them; the lists of a BlockMask."""
 
-import heddle
-import heddle.ops
-from heddle.errors import named
+from heddle import ops
+from heddle.errors import InvalidArgument, named
 
 
 @named
@@ -55,15 +54,14 @@ def power_attention(
     """
     for name, value in (("q", q), ("k", k), ("v", v)):
         if len(getattr(value, "shape", ())) != 4:
-            raise heddle.InvalidArgument(
+            raise InvalidArgument(
                 f"[power_attention] {name} is of type {type(value).__name__} and sizes"
                 f" {list(getattr(value, 'shape', ()))}; must be a tensor [b, t, h, d]"
             )
     if chunk is not None and (not hasattr(chunk, "__index__") or chunk < 0):
-        raise heddle.InvalidArgument(
+        raise InvalidArgument(
             f"[power_attention] chunk is {chunk!r}; must be a whole number of positions, or 0 for all"
         )
-    ops = heddle.ops
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     length, chunk = q.shape[1], chunk or 0
     chunks = -(-length // chunk) if chunk else 1

@@ -22,8 +22,8 @@ import torch
 import heddle
 import heddle.ops
 from heddle import _heddle
-from heddle.cases import by_reference, call, distance, rounding, small_cases, tensors_of
-from heddle.command_line import (
+from heddle.commands.cases import by_reference, call, distance, rounding, small_cases, tensors_of
+from heddle.commands.command_line import (
     Parser,
     Said,
     add_device,
@@ -33,9 +33,9 @@ from heddle.command_line import (
     run_command,
     tell,
 )
+from heddle.commands.named import ops_named
 from heddle.errors import compile_error
-from heddle.named import ops_named
-from heddle.op import own_of
+from heddle.own.op import own_of
 
 GUARD = 256  # bytes before and after an output
 CANARY = 0xA5

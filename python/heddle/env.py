@@ -11,11 +11,10 @@ import shutil
 import sys
 import textwrap
 
-import heddle
-import heddle.ops
-from heddle import _heddle
-from heddle.body import compiler
-from heddle.command_line import Parser, run_command
+from heddle import _heddle, ops
+from heddle.commands.command_line import Parser, run_command
+from heddle.own.body import compiler
+from heddle.version import __version__
 
 # name: (exit code, how to get it)
 PARTS = {
@@ -58,11 +57,11 @@ def device():
 
 def lines():
     """(name, text) of all that matters for a report."""
-    callable_ops = sum(heddle.ops.info(name).callable for name in heddle.ops.NAMES)
-    yield "heddle", f"{heddle.__version__}, {_heddle.__file__}"
+    callable_ops = sum(ops.info(name).callable for name in ops.NAMES)
+    yield "heddle", f"{__version__}, {_heddle.__file__}"
     yield "python", f"{platform.python_version()}, {sys.executable}"
     yield "system", platform.platform()
-    yield "ops", f"{callable_ops} of {len(heddle.ops.NAMES)} can be called by themselves"
+    yield "ops", f"{callable_ops} of {len(ops.NAMES)} can be called by themselves"
     yield "torch", _torch()
     yield "gradients", _gradients()
     yield "numpy", _version("numpy")

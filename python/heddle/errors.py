@@ -2,11 +2,14 @@
 
 import functools
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
-C = TypeVar("C", bound=type)
+TYPE_CHECKING = False  # a type checker takes it for true; `import heddle` is short without typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    C = TypeVar("C", bound=type)
 
 
 class Error(Exception):
@@ -101,7 +104,7 @@ def _wrong_call(name, function, error):
     return WrongCall(f"[{name}] {said}; must be called as {name}{shown}")
 
 
-def named(function: F, name: str | None = None) -> F:
+def named(function: "F", name: "str | None" = None) -> "F":
     """Has a function of the package refuse wrong arguments as heddle's own errors."""
     name = name or function.__name__
 
@@ -118,7 +121,7 @@ def named(function: F, name: str | None = None) -> F:
     return call  # type: ignore[return-value]
 
 
-def named_class(cls: C) -> C:
+def named_class(cls: "C") -> "C":
     """Does the same for a class's constructor and its methods."""
     for member, function in list(vars(cls).items()):
         if member == "__init__":

@@ -2,6 +2,14 @@
 
 import sys
 
+_register = None  # a function that registers the ops with torch (`set_registration`)
+
+
+def set_registration(function):
+    """`function` registers heddle's ops with torch. The package hands it in, as it knows heddle.torch."""
+    global _register
+    _register = function
+
 
 class _Finder:
     """Finds torch as the other finders do, with a loader that registers the ops after it."""
@@ -47,7 +55,7 @@ class _Loader:
 def register():
     """Registers the ops with torch, which is there. An import of torch does not end for a fault of heddle."""
     try:
-        import heddle.torch  # noqa: F401
+        _register()
     except Exception as error:
         import warnings
 
@@ -61,6 +69,6 @@ def register():
 def follow_torch():
     """Registers the ops now where torch is imported, or else when it comes."""
     if "torch" in sys.modules:
-        import heddle.torch  # noqa: F401
+        _register()
     elif not any(isinstance(each, _Finder) for each in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

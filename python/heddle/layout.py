@@ -8,12 +8,12 @@ python -m heddle.layout my_file.py:MyOp --size M=4096,K=64 --dtype bfloat16 --bo
 """
 
 import heddle
-from heddle.body import tile_values
-from heddle.command_line import Parser, Said, add_json, run_command, tell
-from heddle.kernel import BYTES, SWIZZLES, call_of, gpu_of, planned
-from heddle.named import classes_named, is_own
-from heddle.op_check import described_cases
-from heddle.profile.__main__ import sizes_of
+from heddle.commands.command_line import Parser, Said, add_json, run_command, tell
+from heddle.commands.named import classes_named, is_own
+from heddle.commands.sized import sizes_of
+from heddle.own.body import tile_values
+from heddle.own.cases import described_cases
+from heddle.own.kernel import BYTES, SWIZZLES, call_of, gpu_of, planned
 
 # The GPU that is planned for, as `heddle layout` does: an H100.
 TARGET = {

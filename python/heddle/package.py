@@ -20,7 +20,7 @@ from pathlib import Path
 import heddle
 import heddle.ops
 from heddle import _heddle
-from heddle.command_line import Parser, did_you_mean, run_command
+from heddle.commands.command_line import Parser, did_you_mean, run_command
 from heddle.errors import InvalidArgument
 from heddle.progress import teller
 

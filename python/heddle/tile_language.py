@@ -6,7 +6,7 @@ heddle/tile/block.h has the language, heddle/tile/math.cuh the functions of valu
 
 from pathlib import Path
 
-from heddle.command_line import Parser, run_command
+from heddle.commands.command_line import Parser, run_command
 
 PAGE = Path(__file__).with_name("tile_language.md")
 HEADERS = Path(__file__).with_name("include")

@@ -9,11 +9,10 @@ python -m heddle.tune my_file.py:MyOp --size M=4096,D=1024 --dtype bfloat16 --de
 
 import heddle
 from heddle import _heddle
-from heddle.cases import call
-from heddle.command_line import Parser, Said, add_device, add_json, default_device, run_command, tell
-from heddle.named import ops_named
-from heddle.profile.__main__ import sizes_of
-from heddle.profile.trace import attributes_of, described, largest_case, sized_case
+from heddle.commands.cases import call
+from heddle.commands.command_line import Parser, Said, add_device, add_json, default_device, run_command, tell
+from heddle.commands.named import ops_named
+from heddle.commands.sized import attributes_of, described, largest_case, sized_case, sizes_of
 
 
 def parse(words):

@@ -61,7 +61,7 @@ i32 size_at(const std::vector<Field>& fields, const DimPlace& place, const std::
   return field.tensor(args).size[turned ? 1 - place.at : place.at];
 }
 
-// The functions of the library of a body, as python/heddle/body.py writes them.
+// The functions of the library of a body, as python/heddle/own/body.py writes them.
 using RunTile = void(const std::byte* args, const i32* tile);
 using RunTileHooked = void(const std::byte* args, const i32* tile, const AccessHook* hook);
 
@@ -348,7 +348,7 @@ Case smallest_case(const std::string& op, const std::vector<Field>& fields,
   return made;
 }
 
-// A case of the class, as heddle/op_check.py describes it. Its tensors are dense, those that are turned in columns.
+// A case of the class, as heddle/own/cases.py describes it. Its tensors are dense, those that are turned in columns.
 Case described_case(const std::string& op, const std::vector<Field>& fields,
                     const std::vector<std::byte>& defaults, const nb::dict& given) {
   Case made{.name = text(given["name"]), .args = defaults, .bound = 0, .prepare = nullptr};

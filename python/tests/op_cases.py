@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import heddle.ops
-from heddle.cases import (
+from heddle.commands.cases import (
     by_reference,
     call,
     distance,

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from heddle.bench import __main__ as command
-from heddle.bench import bars, report
+from heddle.bench import report
 from heddle.bench.peers import Peers
-from heddle.bench.suites import shapes
+from heddle.bench.suites import bars, shapes
 from heddle.bench.work import BACKWARD, FORWARD
 
 BOUNDS = [shapes.LARGE, shapes.SMALL]

@@ -7,7 +7,7 @@ import torch
 
 import heddle.ops
 from heddle import check
-from heddle.cases import call, small_cases
+from heddle.commands.cases import call, small_cases
 
 
 def beside(tensor):

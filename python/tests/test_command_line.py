@@ -8,8 +8,9 @@ import sys
 import pytest
 
 import heddle
-from heddle import command_line, env
-from heddle.named import ops_named
+from heddle import env
+from heddle.commands import command_line
+from heddle.commands.named import ops_named
 
 
 def refused(capsys, words, parse):

@@ -11,7 +11,7 @@ import pytest
 import heddle
 import heddle.ops
 from heddle import _heddle, env, layout
-from heddle.op import _made
+from heddle.own.op import _made
 from own_folder import load_thrice
 
 ROOT = Path(__file__).parents[2]
@@ -157,7 +157,7 @@ def test_a_package_has_the_kernels_of_the_cases(tmp_path):
     """Also of a kernel that takes rows of 64 elements alone."""
     from sums_of_rows import SumsOfRows
 
-    assert _heddle.package_ops([_made(SumsOfRows).name], "sm_90a", True, str(tmp_path)) == 2
+    assert _heddle.package_ops([_made(SumsOfRows).name], "sm_90a", True, str(tmp_path), None) == 2
 
 
 @needs_nvrtc

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import heddle
-import heddle.body
+import heddle.own.body
 
 RANDOM = numpy.random.default_rng(5)
 

@@ -11,8 +11,10 @@ import torch
 
 import heddle
 import heddle.ops
-from heddle import _heddle, balance, check, named, ranges, tune
+from heddle import _heddle, check, ranges, tune
 from heddle.bench import __main__ as bench
+from heddle.commands import named
+from heddle.own import balance
 from heddle.profile import __main__ as profile
 from heddle.profile import calls, ncu, nsys, sanitizer
 from heddle.profile.trace import largest_case
@@ -204,7 +206,7 @@ def test_profile_trace_says_what_peers_take(ops, capsys):
     assert found["attributes"]["lift"] == 2
     assert min(found["us"], found["peers_us"]["torch"]) > 0
     assert found["program"]["tiles"] > 0
-    with pytest.raises(heddle.InvalidArgument, match=r"raised\w* has no attribute up; it has lift"):
+    with pytest.raises(heddle.InvalidArgument, match=r"\[raised\w*\] has no attribute up; it has lift"):
         profile.main([*words[:6], "up=2", *words[7:]])
 
 

@@ -25,16 +25,15 @@ import torch
 
 import heddle
 import heddle.ops
-from heddle.bench import bars, compare, measure, page, report, suites
+from heddle.bench import compare, measure, page, report, suites
 from heddle.bench.peers import KNOWN, Peers
-from heddle.bench.suites import own, shapes
+from heddle.bench.suites import bars, own, shapes
 from heddle.bench.timing import is_gpu
 from heddle.bench.work import FORWARD
-from heddle.command_line import Parser, add_device, default_device, did_you_mean, run_command
-from heddle.named import ops_named
-from heddle.op import registered
-from heddle.profile.__main__ import sizes_of
-from heddle.profile.trace import attributes_of
+from heddle.commands.command_line import Parser, add_device, default_device, did_you_mean, run_command
+from heddle.commands.named import ops_named
+from heddle.commands.sized import attributes_of, sizes_of
+from heddle.own.op import registered
 from heddle.torch import node
 
 

@@ -5,24 +5,16 @@ All but the last dimension may be any number of leading dimensions. `help(heddle
 arguments, `heddle.ops.info("rms_norm")` what it is.
 """
 
-import sys
-
-import heddle.ops.rows  # noqa: F401  # calls with `dim`
-from heddle import _heddle
 from heddle.errors import UnknownName, did_you_mean
 from heddle.late_torch import follow_torch
+from heddle.ops import rows  # noqa: F401  # calls with `dim`
+from heddle.ops.functions import FUNCTIONS, NAMES
 from heddle.ops.info import OpInfo, info
 from heddle.ops.reductions import amax, mean, sum
 from heddle.ranges import follow_profilers
 
-# NVIDIA's compiler may be a package of this interpreter, whether or not its environment is activated.
-_heddle.set_python_packages([folder for folder in sys.path if folder])
-
-NAMES = tuple(_heddle.names())
-for _name in NAMES:
-    globals()[_name] = _heddle.function(_name)
-
-mm = globals()["matmul"]  # torch's name of it
+globals().update(FUNCTIONS)
+mm = FUNCTIONS["matmul"]  # torch's name of it
 
 __all__ = ["NAMES", "OpInfo", "amax", "info", "mean", "mm", "sum", *NAMES]
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import heddle
 from heddle import _heddle
 from heddle.display import code
 from heddle.errors import named
@@ -58,7 +57,7 @@ class OpInfo:
         return f"<OpInfo {self.name}{self.signature}: {self.doc}>"
 
     def __str__(self):
-        return getattr(heddle.ops, self.name).__doc__
+        return _heddle.function(self.name).__doc__
 
     def _repr_html_(self):
         return code(f"{self.name}{self.signature}\n\n{self}")

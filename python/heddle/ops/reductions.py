@@ -5,8 +5,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import heddle
 from heddle.errors import InvalidArgument, named
+from heddle.ops.functions import FUNCTIONS
 
 T = TypeVar("T")
 Dims = int | Sequence[int] | None
@@ -122,7 +122,7 @@ def _reduced(name, kind, x, dim, keepdim, dtype):
         sizes = [shape[d] for d in order]
         for begin, end in runs or [[len(order), len(order)]]:
             parts = math.prod(sizes[:begin]), math.prod(sizes[begin:end]), math.prod(sizes[end:])
-            result = heddle.ops.reduce_dim(
+            result = FUNCTIONS["reduce_dim"](
                 result.reshape(parts), kind=kind, result="f32" if in_f32 or not exact else "input"
             )
             sizes[begin:end] = [1] * (end - begin)

@@ -2,9 +2,9 @@
 
 import operator
 
-import heddle
 from heddle import _heddle
 from heddle.errors import InvalidArgument
+from heddle.ops.functions import FUNCTIONS
 
 
 def _last(name, x, dim):
@@ -30,7 +30,7 @@ def _over_dim(name, keeps_dim):
     """Makes calls with `dim`: the dimension becomes the last, and goes back."""
 
     def call(x=None, dim=-1, *, out=None, **others):
-        function = getattr(heddle.ops, name)
+        function = FUNCTIONS[name]
         if x is None or others:
             return function(x, out=out, **others)  # which says what is wrong
         at, is_last = _last(name, x, dim)

@@ -17,20 +17,10 @@ import shutil
 
 import heddle
 import heddle.ops
-from heddle.command_line import Parser, add_device, add_json, default_device, run_command, tell
-from heddle.named import is_own, ops_named
+from heddle.commands.command_line import Parser, add_device, add_json, default_device, run_command, tell
+from heddle.commands.named import is_own, ops_named
+from heddle.commands.sized import attributes_of, sizes_of
 from heddle.profile import ncu, nsys, sanitizer, trace
-
-
-def sizes_of(text):
-    """ "M=512,K=64" as numbers by name."""
-    made = {}
-    for part in text.split(","):
-        name, _, number = part.partition("=")
-        if not (name and number.isdigit() and int(number) > 0):
-            raise heddle.InvalidArgument(f"[profile] --size has {part!r}; must be NAME=NUMBER,...")
-        made[name] = int(number)
-    return made
 
 
 def parse(words):
@@ -95,7 +85,7 @@ def of_ops(arguments):
             yield from ncu.run(word, arguments.most, arguments.device)
         return
     sizes = sizes_of(arguments.size) if arguments.size else None
-    given = trace.attributes_of(arguments.attribute)
+    given = attributes_of(arguments.attribute)
     for op in arguments.ops:
         yield from trace.run(op, arguments.device, sizes, arguments.dtype, arguments.out, given)
 

@@ -11,8 +11,8 @@ import time
 import torch
 
 import heddle
-from heddle.cases import call, small_cases, tensors_of
-from heddle.named import ops_named
+from heddle.commands.cases import call, small_cases, tensors_of
+from heddle.commands.named import ops_named
 
 
 def some(cases, most):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-from heddle.command_line import Said
+from heddle.commands.command_line import Said
 from heddle.errors import Unsupported
 from heddle.profile.tools import find
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from heddle.command_line import Said
+from heddle.commands.command_line import Said
 from heddle.errors import Unsupported
 from heddle.profile.tools import find
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from dataclasses import dataclass, field
 
-from heddle.command_line import Said
+from heddle.commands.command_line import Said
 from heddle.profile.tools import find
 
 CHECKS = ("memcheck", "racecheck", "initcheck")

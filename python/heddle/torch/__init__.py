@@ -4,13 +4,13 @@ Importing it registers every op that can be called by itself. `heddle.ops` impor
 there, whichever comes first.
 """
 
-import heddle.op
+from heddle.own.op import use_torch
 from heddle.ranges import follow_profilers
 from heddle.torch import linear_loss, own
 from heddle.torch.call import call, call_with_autocast, gradient_call_of
 from heddle.torch.register import LIBRARY
 
-heddle.op._inside_torch = own
+use_torch(own)
 own.register_made()  # classes that were made before torch came
 follow_profilers()
 

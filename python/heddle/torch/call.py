@@ -2,7 +2,7 @@
 
 import torch
 
-import heddle
+import heddle.ops
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.torch import own
 from heddle.torch.register import OPS

@@ -2,9 +2,8 @@
 
 import torch
 
-import heddle
 import heddle.ops
-from heddle.errors import named
+from heddle.errors import InvalidArgument, named
 from heddle.torch.gradient import apply_of_function, is_watched, refusing_of
 from heddle.torch.register import register_composed
 
@@ -204,20 +203,18 @@ SCALED = register_composed(
 def _require_tensors(x, weight, target):
     for name, value in (("x", x), ("weight", weight), ("target", target)):
         if not isinstance(value, torch.Tensor):
-            raise heddle.InvalidArgument(
+            raise InvalidArgument(
                 f"[linear_cross_entropy] {name} is of type {type(value).__name__}; must be a torch.Tensor"
             )
         if value.device != x.device:
-            raise heddle.InvalidArgument(
+            raise InvalidArgument(
                 f"[linear_cross_entropy] {name} is on {value.device} and x on {x.device}; must be one device"
             )
         if value.is_floating_point() != (name != "target") or value.is_complex():
             right = "integers" if name == "target" else "floats"
-            raise heddle.InvalidArgument(
-                f"[linear_cross_entropy] {name} is of {value.dtype}; must be of {right}"
-            )
+            raise InvalidArgument(f"[linear_cross_entropy] {name} is of {value.dtype}; must be of {right}")
     if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
-        raise heddle.InvalidArgument(
+        raise InvalidArgument(
             f"[linear_cross_entropy] x is of {x.dtype} and weight of {weight.dtype}; must be of one dtype"
         )
 
@@ -243,7 +240,7 @@ def linear_cross_entropy(
     Under torch.autocast x and weight become its dtype. Raises Unsupported where a second derivative is taken.
     """
     if reduction not in ("mean", "sum", "none"):
-        raise heddle.InvalidArgument(
+        raise InvalidArgument(
             f'[linear_cross_entropy] reduction = {reduction!r}; must be "mean", "sum" or "none"'
         )
     _require_tensors(x, weight, target)
@@ -254,12 +251,12 @@ def linear_cross_entropy(
         or x.shape[:-1] != target.shape
         or weight.dim() != 2
     ):
-        raise heddle.InvalidArgument(
+        raise InvalidArgument(
             f"[linear_cross_entropy] x is {list(x.shape)}, weight {list(weight.shape)}, target"
             f" {list(target.shape)}; must be [..., K], [V, K] and [...]"
         )
     if chunk_rows is not None and (not hasattr(chunk_rows, "__index__") or chunk_rows < 1):
-        raise heddle.InvalidArgument(
+        raise InvalidArgument(
             f"[linear_cross_entropy] chunk_rows = {chunk_rows!r}; must be a positive whole number"
         )
     options = {

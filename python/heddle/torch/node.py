@@ -22,8 +22,8 @@ from pathlib import Path
 import torch
 
 from heddle import _heddle
-from heddle.body import compiler
 from heddle.errors import CompileError, CompilerMissing, Error, InvalidArgument, first_error
+from heddle.own.body import compiler
 from heddle.progress import LOGGER, teller
 
 VARIABLE = "HEDDLE_NODE"

@@ -5,9 +5,9 @@ import threading
 
 import torch
 
-import heddle.op
 from heddle.errors import Error, Unsupported
 from heddle.ops.info import info as info_of
+from heddle.own import op as own_op
 from heddle.torch.register import OPS, Registered
 
 _lock = threading.Lock()
@@ -21,7 +21,7 @@ def registered(name):
     with _lock:
         op = OPS.get(name)
         if op is None:
-            made = heddle.op.made_of(name)
+            made = own_op.made_of(name)
             op = Registered(info_of(name), made.function, made)
             op.function = made.cls
             FUNCTIONS[name] = made.function
@@ -31,7 +31,7 @@ def registered(name):
 
 def register_made():
     """Registers the ops of one's own that the registry has."""
-    for made in heddle.op.registered():
+    for made in own_op.registered():
         with contextlib.suppress(Error):  # its own call says what is wrong with it
             registered(made.name)
 
@@ -41,13 +41,13 @@ def _name_of(cls, given):
     """The name of the class's op, which is registered; this runs while torch.compile looks at the call."""
     cls._require_declaration()
     cls._require_attributes(given)
-    name = heddle.op._made(cls).name
+    name = own_op._made(cls).name
     # torch.compile sees the tables as they are at the first call that it meets, so that all are there then.
-    for reference in heddle.op._declared:
+    for reference in own_op._declared:
         other = reference()
         if other is not None:
             with contextlib.suppress(Error):  # its own call says what is wrong with it
-                registered(heddle.op._made(other).name)
+                registered(own_op._made(other).name)
     registered(name)
     return name
 

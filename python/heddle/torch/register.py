@@ -2,10 +2,9 @@
 
 import torch
 
-import heddle.ops
 from heddle import _heddle
 from heddle.errors import Unsupported
-from heddle.ops import reductions
+from heddle.ops import reductions, rows
 from heddle.ops.info import info as info_of
 from heddle.torch import autocast, fake, gradient, schema
 
@@ -109,7 +108,7 @@ def substitute(registered, function):
     inputs = tuple(each.name for each in registered.info.inputs)
     call, write = registered.functional, registered.out
     single = len(registered.info.results) == 1
-    over_dim = heddle.ops.rows.OVER_DIM.get(registered.info.name)
+    over_dim = rows.OVER_DIM.get(registered.info.name)
 
     def polyfill(*tensors, out=None, **keywords):
         if over_dim and ("dim" in keywords or len(tensors) > len(inputs)):

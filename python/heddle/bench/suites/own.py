@@ -6,9 +6,10 @@ import torch
 import heddle
 from heddle.bench.timing import is_gpu
 from heddle.bench.work import FORWARD, Amount, Work
-from heddle.cases import function_of, random_tensor, results_of
-from heddle.op import call_reference, own_of, own_peers
-from heddle.profile.trace import largest_case, sized_case
+from heddle.commands.cases import function_of, random_tensor, results_of
+from heddle.commands.sized import largest_case, sized_case
+from heddle.own.op import own_of, own_peers
+from heddle.own.reference import call_reference
 
 ROWS, COLUMNS = {False: 2048, True: 32768}, {False: 1024, True: 4096}  # by whether it is a GPU
 TINY = 64

@@ -1,5 +1,5 @@
 """Shapes drawn by a seed, so that no list of shapes decides which are fast: products of all layouts, rows of
-odd widths, copies, attention of any length, and fp8. `heddle.bench.bars` has the bars that they are held to.
+odd widths, copies, attention of any length, and fp8. `bars` has the figures that they are held to.
 
 The same seed and count give the same shapes on every machine.
 """

@@ -5,10 +5,11 @@ import math
 import numpy
 import torch
 
-import heddle.ops
-from heddle import _heddle
-from heddle.op import made_of, own_of
-from heddle.op_check import described_cases
+from heddle import _heddle, ops
+from heddle.ops.info import info as info_of
+from heddle.own.cases import described_cases
+from heddle.own.op import made_of, own_of
+from heddle.paths import set_backend
 
 MOST_ELEMENTS = 40000  # elements of a tensor; larger cases are left to the tests of the bodies themselves
 
@@ -44,7 +45,7 @@ def random_tensor(generator, dtype, sizes):
 def tensors_of(name, number, case, seed=0):
     """The inputs of a case as torch tensors, by name."""
     generator = numpy.random.default_rng(seed + number)
-    names = [each.name for each in heddle.ops.info(name).inputs]
+    names = [each.name for each in info_of(name).inputs]
     stored = {
         key: random_tensor(generator, dtype, sizes)
         for key, (dtype, sizes, _) in case["tensors"].items()
@@ -59,7 +60,7 @@ def tensors_of(name, number, case, seed=0):
 
 def out_of(name, case, device="cpu"):
     """Outputs whose sizes only the caller knows, in the order of the op's outputs; None for the others."""
-    results = heddle.ops.info(name).results
+    results = info_of(name).results
     made = [
         torch.empty(
             case["tensors"][each.name][1], dtype=dtype_of(case["tensors"][each.name][0]), device=device
@@ -86,15 +87,15 @@ def call(name, inputs, case, **more):
 
 def function_of(name):
     """The function of an op, of heddle's or of one's own."""
-    return made_of(name).function if own_of(name) else getattr(heddle.ops, name)
+    return made_of(name).function if own_of(name) else getattr(ops, name)
 
 
 def by_reference(name, inputs, case, **more):
-    heddle.set_backend(name, "reference")
+    set_backend(name, "reference")
     try:
         return call(name, inputs, case, **more)
     finally:
-        heddle.set_backend(name, "kernel")
+        set_backend(name, "kernel")
 
 
 def distance(made, wanted):

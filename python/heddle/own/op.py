@@ -5,18 +5,19 @@ import weakref
 from dataclasses import replace
 
 from heddle import _heddle
-from heddle.body import compile_body, device_text, tile_values
-from heddle.declaration import declare
 from heddle.errors import InvalidArgument, Unsupported
-from heddle.kernel import call_of, gpu_of, planned
 from heddle.late_torch import follow_torch
 from heddle.megakernel import ScheduledOp
+from heddle.own.body import compile_body, device_text, tile_values
+from heddle.own.cases import described_cases
+from heddle.own.declaration import declare
+from heddle.own.kernel import call_of, gpu_of, planned
+from heddle.own.reference import reference_of
 
 _lock = threading.Lock()
 _registered = {}  # {declaration without its place: what the registry has}
 _declared = []  # weak references to all classes, in order
-# torch.compile follows this instead of a call: is_compiling() and call(). heddle.torch.own sets it.
-_inside_torch = None
+_torch = None  # heddle.torch.own, as soon as there is torch (`use_torch`)
 
 
 TYPE_CHECKING = False  # a type checker takes it for true
@@ -99,8 +100,8 @@ class Op:
     ) -> "Any":
         """Calls the op: inputs by position or name; outputs are made, or given as `out`. `backend`: "kernel",
         "reference" ("ref"), or None for what heddle.set_backend chose."""
-        if _inside_torch is not None and _inside_torch.is_compiling():
-            return _inside_torch.call(cls, tensors, out, backend, arguments)
+        if _torch is not None and _torch.is_compiling():
+            return _torch.call(cls, tensors, out, backend, arguments)
         cls._require_declaration()
         made = _made(cls)
         chosen = _heddle.backend(made.name)
@@ -142,7 +143,7 @@ class Op:
     def check(cls) -> "dict[str, float]":
         """Runs the cases: the body against the reference, alone and in programs, and each access against what
         is declared. Raises InvalidArgument for the first fault; returns the largest error of each case."""
-        from heddle.op_check import check
+        from heddle.own.check import check
 
         return check(cls)
 
@@ -203,8 +204,8 @@ class _Made:
                 "configs": [(dict(values), reorders) for values, reorders in declaration.configs],
                 "plan": _plan(self, declaration) if declaration.kernels else None,
                 "needs_kernel": not declaration.body,
-                "reference": _reference(self),
-                "cases": lambda: _cases(self.cls),
+                "reference": reference_of(self),
+                "cases": lambda: list(described_cases(self.cls)) if self.cls else [],
                 "compile": lambda: self.cls.compile(),  # the last one: its file has the body
             }
         )
@@ -225,6 +226,19 @@ def _made(cls):
             if cls.declaration.body or cls.declaration.kernels:
                 _heddle.set_own_text(made.name, *device_text(made.name, cls.declaration, made.layout))
         return cls._made
+
+
+def use_torch(handler):
+    """Has ops go through torch from now on. `handler.is_compiling()` says whether torch.compile looks at a
+    call, which is `handler.call(...)` then; `handler.registered(name)` makes an op known to torch."""
+    global _torch
+    _torch = handler
+
+
+def tell_torch(name):
+    """torch.compile must know of an op before it first meets a call."""
+    if _torch is not None:
+        _torch.registered(name)
 
 
 def registered():
@@ -256,16 +270,6 @@ def own_of(name):
     return next((made.cls for made in registered() if made.name == name), None)
 
 
-def call_reference(cls, arrays, attributes):
-    """Returns the results of the class's reference, by the names of writes. It gets None for what is left
-    out."""
-    given = {name: arrays.get(name) for name in cls.declaration.names(False)}
-    made = cls.reference(**given, **attributes)
-    if isinstance(made, dict):
-        return made
-    return dict(zip(cls.declaration.names(True), made if isinstance(made, tuple) else (made,), strict=False))
-
-
 def _plan(of, declaration):
     """The function that heddle asks how a call of the whole kernel is launched."""
     names = [name for name, *_ in declaration.tensors]
@@ -278,39 +282,5 @@ def _plan(of, declaration):
         if int(file.removeprefix("sm") or 0) > target["arch"]:
             return f"its kernel is for {file.replace('sm', 'sm_')} and later; the GPU is sm_{target['arch']}"
         return made
-
-    return run
-
-
-def _cases(cls):
-    """The describer of a class's cases (heddle.op_check), which imports this module."""
-    from heddle.op_check import described_cases
-
-    return list(described_cases(cls)) if cls else []
-
-
-def _reference(of):
-    """The function that heddle calls: values as bytes of f64, which the class's own sees as arrays."""
-
-    def run(inputs, outputs, attributes):
-        import numpy
-
-        cls = of.cls
-        if cls.reference is None:
-            raise Unsupported(f"[{of.name}] has no reference; give the class one, on arrays of NumPy")
-        arrays = {
-            name: numpy.frombuffer(data, "float64").reshape(sizes) for name, (data, sizes) in inputs.items()
-        }
-        made = call_reference(cls, arrays, attributes)
-        written = {}
-        for name, sizes in outputs.items():
-            values = numpy.ascontiguousarray(made.get(name), "float64") if name in made else None
-            if values is None or list(values.shape) != sizes:
-                have = "nothing" if values is None else f"sizes {list(values.shape)}"
-                raise InvalidArgument(
-                    f"[{cls.declaration.name}] its reference returns {have} for {name}; must have {sizes}"
-                )
-            written[name] = values.tobytes()
-        return written
 
     return run

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heddle.errors import InvalidArgument
-from heddle.kernel import FILES
+from heddle.own.kernel import FILES
 
 KINDS = {int: "int", float: "float", bool: "bool"}
 ROWS_IN_A_TILE = 16

@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 from typing import Literal
 
+from heddle import ops
 from heddle.errors import InvalidArgument, Unsupported, named
-from heddle.kernel import FILES
-from heddle.op import Op, _made
+from heddle.own.kernel import FILES
+from heddle.own.op import Op, _made, tell_torch
 
 VISIT = re.compile(r"\bv\s*\.\s*(\w+)\s*\(([^;]*)\)\s*;")
 MEMBER = r"\b(i32|float|bool)\s+%s\s*(?:=\s*([^;]+?)|\{([^}]*)\})?\s*;"
@@ -34,8 +35,6 @@ def load_ops(folder):
     `reference`, `backward`, `cases`, `tile`, `in_place`, `scratch`, `bound`, `configs` and `peers`, as a
     class of heddle.Op has them, and `plan` for the whole kernel x_kernel.sm80.cuh or x_kernel.sm90.cuh.
     Each is heddle.ops.<name> then, and has the methods of heddle.Op."""
-    import heddle.ops
-
     folder = Path(folder).resolve()
     bodies = sorted({*folder.glob("*.cuh"), *folder.glob("*/*.cuh")})
     if not bodies:
@@ -48,11 +47,8 @@ def load_ops(folder):
             raise Unsupported(f"[{body.stem}] {body} is a variant for one architecture; must be x.cuh alone")
         loaded[body.stem] = _load(body)
     for name, cls in loaded.items():
-        setattr(heddle.ops, name, _made(cls).function)
-        if "torch" in sys.modules:  # torch.compile must know of it before it first meets a call
-            from heddle.torch import own
-
-            own.registered(_made(cls).name)
+        setattr(ops, name, _made(cls).function)
+        tell_torch(_made(cls).name)
     return loaded
 
 

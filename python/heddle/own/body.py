@@ -11,9 +11,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from heddle import _heddle, balance
+from heddle import _heddle
 from heddle.errors import CompileError, CompilerMissing, first_error
-from heddle.kernel import guarded, hoisted, include_fault
+from heddle.own import balance
+from heddle.own.kernel import guarded, hoisted, include_fault
 from heddle.progress import run_told
 
 CANDIDATES = ("c++", "g++", "clang++")

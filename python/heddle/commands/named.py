@@ -8,9 +8,11 @@ import sys
 import traceback
 from pathlib import Path
 
-from heddle.command_line import op_named
+from heddle import ops
+from heddle.commands.command_line import op_named
 from heddle.errors import InvalidArgument
-from heddle.op import Op, _made, own_of
+from heddle.own.folder import load_ops
+from heddle.own.op import Op, _made, own_of
 
 
 def is_own(word):
@@ -22,32 +24,25 @@ def is_own(word):
 def ops_named(tool, names):
     """The registry's names of the ops of a command line; `all` is every op of heddle that can be called.
     Raises InvalidArgument for a name that is none."""
-    import heddle.ops
-
     if list(names) == ["all"]:
-        return [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
+        return [name for name in ops.NAMES if ops.info(name).callable]
     made = []
     for name in names:
-        if name in heddle.ops.NAMES:
+        if name in ops.NAMES:
             made.append(name)
         elif is_own(name):
             made += [_made(cls).name for cls in classes_named(tool, name)]
         elif own_of(name) is not None:
             made.append(name)
         else:
-            op_named(tool, name, heddle.ops.NAMES)
+            op_named(tool, name, ops.NAMES)
     return made
 
 
 def classes_named(tool, word):
     """The classes of heddle.Op that the word names."""
     place, name = (word, "") if word.endswith(".py") else word.rsplit(":", 1)
-    if Path(place).is_dir():
-        import heddle
-
-        known = heddle.load_ops(place)
-    else:
-        known = _declared_in(_module(tool, place))
+    known = load_ops(place) if Path(place).is_dir() else _declared_in(_module(tool, place))
     if not known:
         raise InvalidArgument(f"[{tool}] {place} declares no op; must have a class of heddle.Op")
     if not name:

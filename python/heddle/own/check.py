@@ -1,6 +1,5 @@
 """Runs the cases of an op of one's own."""
 
-import itertools
 import math
 
 import numpy
@@ -8,77 +7,11 @@ import numpy
 from heddle import _heddle
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.megakernel import Megakernel, MegakernelConfig
-from heddle.op import call_reference
+from heddle.own.cases import choices_of, shape_of, variants
+from heddle.own.reference import call_reference
 
-SIZES = ((1, 1), (5, 37), (33, 64))  # tiled dimension, others
-DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
 ROUNDING = {"float32": 0.0, "float16": 2.0**-10, "bfloat16": 2.0**-7, "int32": 0.0}
 WORKERS = 3
-
-
-def cases_of(cls):
-    """(sizes by dimension, attributes)"""
-    declaration = cls.declaration
-    attributes = {each.name for each in declaration.attributes}
-    dims = [dim for _, _, dims, *_ in declaration.tensors for dim, _ in _dims(dims)]
-    names = [dim for dim in dict.fromkeys(dims) if dim not in attributes]
-    tiled = {dim for dim, *_ in declaration.tile}
-    if cls.cases is None:
-        return [({name: row if name in tiled else other for name in names}, {}) for row, other in SIZES]
-    made = []
-    for case in cls.cases:
-        if missing := ", ".join(name for name in names if name not in case):
-            raise InvalidArgument(
-                f"[{declaration.name}] the case {case} has no {missing}; must give all sizes"
-            )
-        made.append(
-            ({name: case[name] for name in names}, {k: v for k, v in case.items() if k in attributes})
-        )
-    return made
-
-
-def _dims(text):
-    """ "M, 2N" as [("M", 1), ("N", 2)]."""
-    for dim in text.replace(" ", "").split(","):
-        name = dim.lstrip("0123456789")
-        yield name, int(dim[: len(dim) - len(name)] or 1)
-
-
-def _shape(dims, sizes, attributes):
-    known = {**attributes, **sizes}
-    return tuple(known[name] * scale for name, scale in _dims(dims))
-
-
-def _dtypes(text):
-    if text == "float":
-        return ["float32", "float16"]
-    return [DTYPES[each] for each in text.split(" | ") if each in DTYPES] or ["float32"]
-
-
-def _variants(cls):
-    """(sizes, attributes, number of the dtype, whether what is optional is there) of all cases."""
-    has_optional = any(optional for *_, optional in cls.declaration.tensors)
-    defaults = {each.name: each.default for each in cls.declaration.attributes}
-    several = any(len(_dtypes(dtypes)) > 1 for *_, dtypes, _ in cls.declaration.tensors)
-    for (sizes, given), which, whole in itertools.product(
-        cases_of(cls), (0, 1) if several else (0,), (True, False) if has_optional else (True,)
-    ):
-        yield sizes, {**defaults, **given}, which, whole
-
-
-def described_cases(cls):
-    """The cases as those of heddle's own ops are described (heddle.cases)."""
-    for sizes, attributes, which, whole in _variants(cls):
-        tensors = {}
-        for name, writes, dims, dtypes, optional in cls.declaration.tensors:
-            if optional and (writes or not whole):
-                continue
-            choice = _dtypes(dtypes)
-            turned = which > 0 and name in cls.declaration.matrices
-            shape = _shape(dims, sizes, attributes)
-            tensors[name] = (choice[min(which, len(choice) - 1)], shape[::-1] if turned else shape, turned)
-        facts = ", ".join(f"{key}={value}" for key, value in {**sizes, **attributes}.items())
-        yield {"name": facts, "bound": cls.bound, "tensors": tensors, "attributes": attributes}
 
 
 def check(cls):
@@ -86,7 +19,7 @@ def check(cls):
         raise Unsupported(f"[{cls.declaration.name}] has no reference to check against; give the class one")
     cls.compile()
     random, errors = numpy.random.default_rng(1), {}
-    for variant in _variants(cls):
+    for variant in variants(cls):
         case = _Case(cls, *variant, random)
         errors[case.name] = case.run()
     return errors
@@ -119,13 +52,13 @@ class _Case:
         self.inputs, self.outputs, dtypes_of = {}, {}, {}
         for name, _, _, dtypes, optional in cls.declaration.tensors:
             if whole or not optional:
-                choice = _dtypes(dtypes)
+                choice = choices_of(dtypes)
                 dtypes_of[name] = choice[min(which, len(choice) - 1)]
         in_torch = "bfloat16" in dtypes_of.values()
         for name, writes, dims, *_ in cls.declaration.tensors:
             if name not in dtypes_of:
                 continue
-            shape, dtype = _shape(dims, sizes, attributes), dtypes_of[name]
+            shape, dtype = shape_of(dims, sizes, attributes), dtypes_of[name]
             if writes:
                 self.outputs[name] = _tensor(numpy.zeros(shape), dtype, in_torch)
             elif dtype == "int32":

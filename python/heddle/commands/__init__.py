@@ -1,0 +1,1 @@
+"""Parts that the commands `python -m heddle.X` share: flags, names of ops, cases and sizes."""
