@@ -335,7 +335,7 @@ TEST(ProgramConfigs, AreRefusedIfNoCallHasThem) {
             std::string::npos)
       << refusal("linear:columns=7");
   EXPECT_EQ(refusal("matmul:rows=64,columns=64"),
-            "[engine] config names matmul; no call of this model's programs is one");
+            "[engine] config names matmul, which this model's programs do not call");
 }
 
 // The CPU's threads run programs that are laid out for a GPU, which have configurations.
@@ -384,7 +384,7 @@ TEST(ProgramConfigs, AreTunedWithTheScheduler) {
   ::unsetenv("HEDDLE_TUNED");
 
   EXPECT_EQ(message_of([&] { tune_programs(model, taken, {}, {}); }),
-            "[tune] the scheduler and the configurations are what is chosen; give none of them");
+            "[tune] tuning chooses the scheduler and the configurations; leave them out");
 }
 
 TEST(ProgramConfigs, ChangeWhileAnEngineRuns) {

@@ -53,7 +53,7 @@ void require_device(const Artefact& artefact, const std::string& executor, i32 d
          wanted.text(), why);
   const DeviceKind found = backend.kind(device);
   if (found.arch != wanted.arch)
-    fail(ErrorCode::kUnsupported, "[{}] is for {}; this device is {}: its code is for {}, wanted is {}",
+    fail(ErrorCode::kUnsupported, "[{}] is for {}; this device is {}: its code is for {}, and must be for {}",
          artefact.where, wanted.text(), found.text(), wanted.arch, found.arch);
   const i32 workers = options_of(artefact).workers;
   if (wanted.units > 0 ? found.units != wanted.units : found.units < workers)
@@ -128,14 +128,14 @@ void take_settings(const Model& model, EngineOptions& options) {
     fail(ErrorCode::kUnsupported, "[{}] is for checkpoint {} ({}); this one is {} ({})", artefact.where,
          artefact.checkpoint, artefact.model, here, model.info().family);
   require_device(artefact, options.executor, options.device);
-  require(!options.keep_buffers, "[{}] its programs use buffers again; wanted is that each is kept",
+  require(!options.keep_buffers, "[{}] its programs reuse buffers; must have been compiled with keep_buffers",
           artefact.where);
   const auto rows_of = [](bool all) { return all ? "every row" : "the last row"; };
   const bool all_logits = options_of(artefact).all_logits;
-  require(options.all_logits == all_logits, "[{}] its programs give logits of {}; wanted are those of {}",
+  require(options.all_logits == all_logits, "[{}] its programs give logits of {}; must be of {}",
           artefact.where, rows_of(all_logits), rows_of(options.all_logits));
   each_setting(artefact, options, [&](const char* name, auto& asked, const auto& has, const Option& option) {
-    require(fits(option.kept, asked, has), "[{}] has {} = {}; wanted is {}; compile it with that",
+    require(fits(option.kept, asked, has), "[{}] has {} = {}; must be {}: compile it with that",
             artefact.where, name, option_text(has), option_text(asked));
     asked = has;
   });

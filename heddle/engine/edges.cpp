@@ -79,7 +79,7 @@ class Walker {
             fail(ErrorCode::kInvalidArgument,
                  "[scheduler] the order deadlocks: worker {} stops at tile {} (of call {}), which needs tile "
                  "{} (of "
-                 "call {}); worker {} never comes to that one, as it stops at tile {} (of call {})",
+                 "call {}); worker {} never reaches that one, because it stops at tile {} (of call {})",
                  worker, tile, tiles_.all[tile].node, needed, tiles_.all[needed].node, w,
                  schedule_.workers[w][next[w]], tiles_.all[schedule_.workers[w][next[w]]].node);
         }

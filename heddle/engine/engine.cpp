@@ -229,8 +229,9 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   const bool all_logits = s.options.all_logits || options.all_logits;
   if (all_logits && !s.options.all_logits && s.options.artefact)
     fail(ErrorCode::kUnsupported,
-         "[step] logits of all rows: the programs were made ahead of time, with those of last rows; load the "
-         "model without them, or make them with all_logits");
+         "[step] logits of all rows are asked for, and the programs, made ahead of time, compute those of "
+         "last rows; "
+         "load the model without them, or compile them with all_logits");
   const i32 rows = s.require_valid(requests, options.steps, all_logits);
   LoadedProgram& loaded = s.loaded(rows, i32(requests.size()), all_logits);
   StepResult result;
@@ -293,11 +294,9 @@ void Engine::State::fail_not_finite(SequenceId id, i32 position) {
   } catch (const std::exception& error) {
     found = fmt::format("the search for the op that made it failed: {}", error.what());
   }
-  throw NotFiniteLogits(
-      id,
-      fmt::format(
-          "[logits] those of position {} have NaN or infinity, or no number at all, and no token follows; {}",
-          position, found));
+  throw NotFiniteLogits(id, fmt::format("[logits] position {}: the logits contain NaN or +infinity, or are "
+                                        "all -infinity, so no token can be chosen; {}",
+                                        position, found));
 }
 
 // Runs the tokens again from the beginning, with every op for itself, until one makes a value that is not finite.

@@ -108,7 +108,7 @@ void require_configs(const Planner& planner, const TilingTarget& target, const C
         if (part.op->name == op && (!other || !configs_of(*part.op, part.args.data(), target).empty()))
           other = &part;
       }
-    require(other != nullptr, "[engine] config names {}; no call of this model's programs is one", op);
+    require(other != nullptr, "[engine] config names {}, which this model's programs do not call", op);
     find_config(*other->op, other->args.data(), target, config);  // throws
   }
 }

@@ -253,7 +253,7 @@ std::string TunedPrograms::summary() const {
 TunedPrograms tune_programs(const std::shared_ptr<const Model>& model, const EngineOptions& options,
                             const TuneWork& work, tune::Settings settings) {
   require(options.scheduler.empty() && options.config.empty() && !options.artefact,
-          "[tune] the scheduler and the configurations are what is chosen; give none of them");
+          "[tune] tuning chooses the scheduler and the configurations; leave them out");
   settings.policy = tune::Policy::kPickBest;
   // An answer takes milliseconds to seconds.
   settings.timing.least_rounds = 3, settings.timing.most_rounds = 12, settings.timing.drop_after = 2;

@@ -21,8 +21,9 @@ void Decoder::add(std::unique_ptr<const DecoderStage> stage) {
 void Decoder::add(const JsonView& json, int depth) {
   const std::string_view type = checked_type(Section::kDecoder, json);
   if (stages_.size() == kMostStages || depth == kMostSequenceLevels) {
-    json.fail(ErrorCode::kUnsupported, fmt::format("{} stages and {} levels of Sequence are the most",
-                                                   kMostStages, kMostSequenceLevels));
+    json.fail(ErrorCode::kUnsupported,
+              fmt::format("at most {} stages and {} levels of Sequence are supported", kMostStages,
+                          kMostSequenceLevels));
   }
   if (type != "Sequence") return add(make_decoder_stage(type, json, fused_));
   const JsonView list = json.at("decoders");

@@ -32,19 +32,17 @@ bool is_unset(const JsonView& value) {
 }
 
 void refuse_unsupported(const GenerationKeys& keys) {
-  constexpr const char* kWayOut = "--ignore-generation {} goes past it";
+  constexpr const char* kUnsupported =
+      "this is not supported; set it to {}, delete the line, or pass --ignore-generation {}";
   for (const Neutral& neutral : kNeutral) {
     const auto value = keys.find(neutral.key);
     if (!value || value->as_number() == neutral.value) continue;
-    value->fail(ErrorCode::kUnsupported,
-                fmt::format("this is not supported; {} or no such line is, and ", neutral.value) +
-                    fmt::format(fmt::runtime(kWayOut), neutral.key));
+    value->fail(ErrorCode::kUnsupported, fmt::format(fmt::runtime(kUnsupported), neutral.value, neutral.key));
   }
   for (const char* key : kForeign) {
     const auto value = keys.find(key);
     if (!value || is_unset(*value)) continue;
-    value->fail(ErrorCode::kUnsupported,
-                "this is not supported; null is, and " + fmt::format(fmt::runtime(kWayOut), key));
+    value->fail(ErrorCode::kUnsupported, fmt::format(fmt::runtime(kUnsupported), "null", key));
   }
 }
 

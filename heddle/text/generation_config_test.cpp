@@ -115,8 +115,8 @@ TEST(GenerationConfig, ReadsAModelsConfigAsTransformersDoes) {
 
 TEST(GenerationConfig, NamesWhatItRefuses) {
   EXPECT_EQ(refusal_of(R"({"num_beams": 4})"),
-            "[generation_config.json] num_beams is 4: this is not supported; 1 or no such line is, and "
-            "--ignore-generation num_beams goes past it");
+            "[generation_config.json] num_beams is 4: this is not supported; set it to 1, delete the line, "
+            "or pass --ignore-generation num_beams");
   EXPECT_EQ(GenerationConfig::parse(R"({"num_beams": 4, "top_k": 3})", "f", {"num_beams"}).sources.size(),
             2u);
   for (const std::string line : {R"("bad_words_ids": [1])",

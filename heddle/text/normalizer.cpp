@@ -143,8 +143,9 @@ void Normalizer::add(const JsonView& json, int depth) {
       {"ByteLevel", make_byte_level}};
   const std::string_view type = checked_type(Section::kNormalizer, json);
   if (stages_.size() == kMostStages || depth == kMostSequenceLevels) {
-    json.fail(ErrorCode::kUnsupported, fmt::format("{} stages and {} levels of Sequence are the most",
-                                                   kMostStages, kMostSequenceLevels));
+    json.fail(ErrorCode::kUnsupported,
+              fmt::format("at most {} stages and {} levels of Sequence are supported", kMostStages,
+                          kMostSequenceLevels));
   }
   if (type == "Sequence") {
     const JsonView list = json.at("normalizers");

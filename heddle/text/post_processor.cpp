@@ -67,7 +67,7 @@ class Reader {
         ids.for_each_item([&](const JsonView& value) { made.push_back(read_id(value)); });
       }
       if (made.size() > kMostPieces)
-        piece.fail(ErrorCode::kUnsupported, fmt::format("{} pieces are the most", kMostPieces));
+        piece.fail(ErrorCode::kUnsupported, fmt::format("at most {} pieces are supported", kMostPieces));
     });
     pieces_ = std::move(made);
     parts_ = single.size();

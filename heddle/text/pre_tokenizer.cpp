@@ -203,8 +203,9 @@ void PreTokenizer::add(const JsonView& json, int depth) {
       {"FixedLength", make_fixed_length}};
   const std::string_view type = checked_type(Section::kPreTokenizer, json);
   if (stages_.size() >= kMostStages || depth == kMostSequenceLevels) {
-    json.fail(ErrorCode::kUnsupported, fmt::format("{} stages and {} levels of Sequence are the most",
-                                                   kMostStages, kMostSequenceLevels));
+    json.fail(ErrorCode::kUnsupported,
+              fmt::format("at most {} stages and {} levels of Sequence are supported", kMostStages,
+                          kMostSequenceLevels));
   }
   if (type == "Sequence") {
     const JsonView list = json.at("pretokenizers");

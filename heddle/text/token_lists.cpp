@@ -5,7 +5,7 @@ namespace heddle {
 std::vector<int32_t> read_token_list(const JsonView& value) {
   std::vector<int32_t> tokens;
   value.for_each_item([&](const JsonView& token) { tokens.push_back(int32_t(token.as_int(0, INT32_MAX))); });
-  if (tokens.empty()) value.fail(ErrorCode::kIo, "a token id or more are expected");
+  if (tokens.empty()) value.fail(ErrorCode::kIo, "at least one token id is expected");
   return tokens;
 }
 

@@ -172,7 +172,7 @@ void TokenizerFiles::read_model() {
   model_ = SentencePieceModel::parse(bytes, path);
   constexpr std::string_view kKnown[] = {"", "LlamaTokenizer", "GemmaTokenizer"};
   if (std::ranges::find(kKnown, class_) == std::end(kKnown)) {
-    fail(ErrorCode::kUnsupported, "[{}] {} numbers its pieces anew; {}", path.string(), class_,
+    fail(ErrorCode::kUnsupported, "[{}] {} renumbers its pieces; {}", path.string(), class_,
          kMakeTokenizerJson);
   }
   if (!class_.empty()) {

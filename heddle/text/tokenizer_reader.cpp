@@ -171,7 +171,7 @@ void TokenizerReader::normalize_added() {
     token.content = normalizer_.run(token.content, scratch);
     if (token.content.empty() || !contents.insert(token.content).second) {
       root_.fail(ErrorCode::kUnsupported,
-                 fmt::format("the added token '{}' is nothing, or what another is, once it is normalized",
+                 fmt::format("normalization makes the added token '{}' empty or equal to another one",
                              tokens_[size_t(token.id)].text));
     }
     Tokenizer::Token& shown = tokens_[size_t(token.id)];

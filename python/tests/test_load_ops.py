@@ -261,7 +261,7 @@ def test_a_header_that_cannot_be_read_is_refused(tmp_path, changes, message):
 
 
 def test_a_folder_without_ops_is_refused(tmp_path):
-    with pytest.raises(heddle.InvalidArgument, match=r"has no x.cuh beside an x.h"):
+    with pytest.raises(heddle.InvalidArgument, match=r"has no x.cuh next to an x.h"):
         heddle.load_ops(tmp_path)
     (tmp_path / "lonely.cuh").write_text("")
     with pytest.raises(heddle.InvalidArgument, match=r"lonely.h is missing; must declare"):

@@ -93,21 +93,20 @@ TEST_F(Artefacts, GiveTheSameLogits) {
     return read_file(scratch.path(name));
   };
   EXPECT_EQ(logits("a", {"--program", file}), logits("b", {"--workers", "3", "--executor", "threads"}));
-  expect_refused({"bench", kOther, "--program", file}, {"logits of every row; wanted are those of the last"});
+  expect_refused({"bench", kOther, "--program", file}, {"logits of every row; must be of the last"});
 }
 
 TEST_F(Artefacts, AreRefusedWithWantedAndFound) {
   output(
       {"compile", kStoryteller, "--device", "cpu", "--workers", "3", "--max-context", "64", "--out", file});
-  expect_refused(sum({"--program", file, "--workers", "4"}), {file, "workers = 3; wanted is 4"});
-  expect_refused(sum({"--program", file, "--scheduler", "dag"}),
-                 {"scheduler = level_batched; wanted is dag"});
-  expect_refused(sum({"--program", file, "--max-context", "65"}), {"max_context = 64; wanted is 65"});
-  expect_refused(sum({"--program", file, "--n", "2"}), {"max_sequences = 1; wanted is 2"});
+  expect_refused(sum({"--program", file, "--workers", "4"}), {file, "workers = 3; must be 4"});
+  expect_refused(sum({"--program", file, "--scheduler", "dag"}), {"scheduler = level_batched; must be dag"});
+  expect_refused(sum({"--program", file, "--max-context", "65"}), {"max_context = 64; must be 65"});
+  expect_refused(sum({"--program", file, "--n", "2"}), {"max_sequences = 1; must be 2"});
   expect_refused(sum({"--program", file, "--no-fuse"}), {"has fused calls"});
   expect_refused(sum({"--prove"}), {"--program, which is not given"});
   expect_refused({"logits", kStoryteller, "--tokens", "5", "--out", scratch.path("l"), "--program", file},
-                 {"logits of the last row; wanted are those of every row"});
+                 {"logits of the last row; must be of every row"});
   expect_refused(sum({"--program", file, "--executor", "megakernel"}),
                  {"is for cpu; megakernel runs on cuda"});
   expect_refused({"bench", kOther, "--program", file}, {"is for checkpoint ", "this one is "});

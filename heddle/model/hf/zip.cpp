@@ -31,7 +31,7 @@ class Reader {
     uint64_t at = directory.begin;
     for (uint64_t i = 0; i < directory.count; ++i) {
       const std::string_view entry = part(at, kEntryBytes, "an entry of its directory");
-      require(entry.starts_with(kEntry), "entry {} of its directory is none", i);
+      require(entry.starts_with(kEntry), "entry {} of its directory does not begin as one", i);
       const uint64_t name = number(entry, 28, 2), extra = number(entry, 30, 2),
                      comment = number(entry, 32, 2);
       const std::string_view rest = part(at + kEntryBytes, name + extra, "an entry of its directory");
@@ -71,7 +71,7 @@ class Reader {
     if (at < kPlaceBytes || !text_.substr(at - kPlaceBytes).starts_with(kPlace64)) return found;
     const std::string_view end64 =
         part(number(text_, at - kPlaceBytes + 8, 8), kEnd64Bytes, "the end of its directory");
-    require(end64.starts_with(kEnd64), "the end of its directory is none");
+    require(end64.starts_with(kEnd64), "the end of its directory does not begin as one");
     return {number(end64, 32, 8), number(end64, 48, 8)};
   }
 

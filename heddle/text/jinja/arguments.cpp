@@ -39,8 +39,8 @@ int64_t Arguments::integer(size_t place, std::string_view name, int64_t fallback
 }
 
 void Arguments::finish() const {
-  require(positional_.size() <= places_, "{} arguments are given; {} are the most", positional_.size(),
-          places_);
+  require(positional_.size() <= places_, "{} arguments are given; at most {} are expected",
+          positional_.size(), places_);
   for (size_t i = 0; i < named_.size(); ++i)
     require(asked_[i], "the argument '{}' is not known", named_[i].first);
 }

@@ -81,7 +81,7 @@ class BraceFormatter {
 };
 
 std::string BraceFormatter::run(std::string_view text, int depth) {
-  require(depth >= 0, "a format inside of a format inside of a format");
+  require(depth >= 0, "a format is nested three deep; at most two levels are supported");
   std::string out;
   while (!text.empty()) {
     const size_t at = std::min(text.find_first_of("{}"), text.size());

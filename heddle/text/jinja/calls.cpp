@@ -112,7 +112,7 @@ Value Interpreter::call_macro(const Callable& callable, Arguments& arguments) {
     given.erase(given.begin(), given.begin() + long(std::min(count, given.size())));
     scope.set("varargs", make_sequence(std::move(given), Sequence::kTuple));
   } else {
-    require(given.size() <= count, "{} arguments are given; {} are the most", given.size(), count);
+    require(given.size() <= count, "{} arguments are given; at most {} are expected", given.size(), count);
   }
   arguments.finish();
   std::string text;

@@ -97,7 +97,8 @@ Value last(Budget& budget, const Value& value, Arguments&) {
   const bool generator = value.is(Kind::kSequence) && value.as_sequence().flavor == Sequence::kGenerator;
   require(!generator, "last of {}; put `| list` before it", describe(value));
   const auto items = items_of(budget, value);
-  return items.empty() ? Value::undefined("there is no last of no items") : safe_like(value, items.back());
+  return items.empty() ? Value::undefined("an empty sequence has no last item")
+                       : safe_like(value, items.back());
 }
 
 }  // namespace

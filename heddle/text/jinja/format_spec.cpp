@@ -131,7 +131,7 @@ std::string numeric_field(const Spec& spec, bool negative, const std::string& pr
 }
 
 std::string format_float(const Spec& spec, double number, std::string_view all) {
-  require(spec.type == 0 || is_one_of(spec.type, "eEfFgGn%"), "the format '{}' for a number", all);
+  require(spec.type == 0 || is_one_of(spec.type, "eEfFgGn%"), "the format '{}' is not one of a number", all);
   const double size = std::abs(spec.type == '%' ? number * 100 : number);
   std::string digits;
   if (spec.type == 0) {
@@ -148,8 +148,9 @@ std::string format_float(const Spec& spec, double number, std::string_view all) 
 
 std::string format_integer(Budget& budget, const Spec& spec, const Value& value, std::string_view all) {
   if (is_one_of(spec.type, "eEfFgG%")) return format_float(spec, value.as_float(), all);
-  require(spec.type == 0 || is_one_of(spec.type, "bcdnoxX"), "the format '{}' for a whole number", all);
-  require(spec.precision < 0, "the format '{}' has a precision, which a whole number has not", all);
+  require(spec.type == 0 || is_one_of(spec.type, "bcdnoxX"), "the format '{}' is not one of a whole number",
+          all);
+  require(spec.precision < 0, "the format '{}' has a precision; a whole number takes none", all);
   if (spec.type == 'c') {
     require(value.is_integer() && value.as_int() >= 0 && value.as_int() <= 0x10FFFF &&
                 (value.as_int() < 0xD800 || value.as_int() > 0xDFFF),
@@ -161,7 +162,8 @@ std::string format_integer(Budget& budget, const Spec& spec, const Value& value,
                       .width = spec.width});
   }
   const unsigned base = spec.type == 'b' ? 2 : spec.type == 'o' ? 8 : is_one_of(spec.type, "xX") ? 16 : 10;
-  require(spec.grouping != ',' || base == 10, "the format '{}': commas go with decimal numbers", all);
+  require(spec.grouping != ',' || base == 10, "the format '{}' has commas; only decimal numbers take them",
+          all);
   std::string digits =
       base == 10 ? digits_of(value) : digits_of(require_wide(value, "format"), base, spec.type == 'X');
   if (digits[0] == '-') digits.erase(0, 1);
@@ -173,7 +175,7 @@ std::string format_integer(Budget& budget, const Spec& spec, const Value& value,
 std::string format_text(const Spec& spec, std::string_view text, std::string_view all) {
   require((spec.type == 0 || spec.type == 's') && spec.sign == '-' && !spec.alternate && !spec.grouping &&
               spec.align != '=',
-          "the format '{}' for a string", all);
+          "the format '{}' is not one of a string", all);
   std::string kept(text);
   if (spec.precision >= 0) {
     const auto all_characters = characters(text);

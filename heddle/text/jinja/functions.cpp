@@ -68,7 +68,8 @@ Value dict(Budget& budget, Arguments& arguments, const RenderOptions&) {
 Value make_namespace(Budget& budget, Arguments& arguments, const RenderOptions&) {
   auto made = std::make_shared<Namespace>();
   for (const auto& [key, value] : members(budget, arguments)) {
-    if (!key.is(Kind::kString)) fail(ErrorCode::kUnsupported, "{} as a name in a namespace", describe(key));
+    if (!key.is(Kind::kString))
+      fail(ErrorCode::kUnsupported, "{} is not supported as a name in a namespace", describe(key));
     made->set(key.as_string(), value);
   }
   return Value(std::move(made));

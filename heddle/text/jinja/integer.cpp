@@ -46,7 +46,7 @@ Value integer_from(Wide number) {
 }
 
 Value integer_from(double number) {
-  require(std::isfinite(number), "{} as a whole number", number);
+  require(std::isfinite(number), "{} has no whole number", number);
   return integer_from_digits(digits_of_whole(std::trunc(number)));
 }
 

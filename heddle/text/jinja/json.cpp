@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxJsonDepth = 90;
 
 Value read(const Json& json, int depth) {
-  require(depth < kMaxJsonDepth, "JSON of more than {} levels", kMaxJsonDepth);
+  require(depth < kMaxJsonDepth, "JSON has more than {} levels", kMaxJsonDepth);
   if (json.is_bool()) return Value(json.as_bool());
   if (json.is_integer()) {
     const std::optional<int64_t> integer = json.to_int();

@@ -83,8 +83,8 @@ Value call_method(Budget& budget, const Callable& method, Arguments& arguments) 
   const Method found = find_method(self, method.name);
   if (!found && is_in(changes_of(self), method.name)) {
     fail(ErrorCode::kInvalidArgument,
-         "the method '{}' of {} changes it, which templates may not; make a new one with + or a filter",
-         method.name, describe(self));
+         "the method '{}' would change {}; a template makes a new value, with + or a filter", method.name,
+         describe(self));
   }
   if (!found) {
     fail(ErrorCode::kUnsupported, "the method '{}' of {} is not supported", method.name, describe(self));

@@ -28,7 +28,7 @@ Value ratio(Budget& budget, const Value& self, Arguments& arguments) {
     return make_sequence({itself(budget, self, arguments), Value(int64_t{1})}, Sequence::kTuple);
   }
   const double number = self.as_float();
-  require(std::isfinite(number), "{} as a ratio of whole numbers", number);
+  require(std::isfinite(number), "{} is no ratio of whole numbers", number);
   int exponent = 0;
   constexpr int kBits = 53;
   auto top = Wide(std::ldexp(std::frexp(number, &exponent), kBits));

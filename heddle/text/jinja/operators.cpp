@@ -145,8 +145,7 @@ Value apply_binary(Budget& budget, std::string_view operation, const Value& a, c
     if (b.is_integer() && (a.is(Kind::kString) || is_list_or_tuple(a))) return repeat(budget, a, b.as_int());
     if (a.is_integer() && (b.is(Kind::kString) || is_list_or_tuple(b))) return repeat(budget, b, a.as_int());
   }
-  fail(ErrorCode::kInvalidArgument, "'{}' of {} and {}: they do not go together", operation, describe(a),
-       describe(b));
+  fail(ErrorCode::kInvalidArgument, "'{}' does not take {} and {}", operation, describe(a), describe(b));
 }
 
 Value negated(const Value& value) {

@@ -36,7 +36,7 @@ double Value::as_float() const {
   if (is(Kind::kFloat)) return std::get<double>(data_);
   if (!is(Kind::kBigInt)) return double(as_int());
   const double number = std::strtod(as_digits().c_str(), nullptr);
-  require(std::isfinite(number), "the whole number {} as a float: it is too large", as_digits());
+  require(std::isfinite(number), "the whole number {} is too large for a float", as_digits());
   return number;
 }
 
@@ -160,7 +160,7 @@ void require_hashable(const Value& value) {
     hashable = sequence.flavor == Sequence::kTuple || sequence.flavor == Sequence::kRange;
     if (sequence.flavor == Sequence::kTuple) std::ranges::for_each(sequence.items, require_hashable);
   }
-  require(hashable, "{} as a key: only values that cannot change are keys", describe(value));
+  require(hashable, "{} cannot be a key: only values that cannot change can", describe(value));
 }
 
 bool truth(const Value& value) {

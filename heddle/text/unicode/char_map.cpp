@@ -57,7 +57,7 @@ CharMap::CharMap(std::string_view bytes) {
 
 uint32_t CharMap::unit(size_t at) const {
   if (at < units_.size()) return units_[at];
-  fail(ErrorCode::kIo, "[charsmap] its array of {} leads to {}", units_.size(), at);
+  fail(ErrorCode::kIo, "[charsmap] its array of {} entries links to entry {}", units_.size(), at);
 }
 
 // The replacement for the shortest text of the map that begins `text`.

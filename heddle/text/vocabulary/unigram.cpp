@@ -72,7 +72,7 @@ class Unigram final : public TokenModel {
   int32_t unknown_id(std::string_view text) const {
     if (settings_.unknown) return *settings_.unknown;
     fail(ErrorCode::kUnsupported,
-         "[tokenizer] no tokens make '{}', and model.unk_id is null; a tokenizer that encodes any text has "
+         "[tokenizer] no tokens spell '{}', and model.unk_id is null; a tokenizer that encodes any text has "
          "one",
          text);
   }
@@ -137,7 +137,7 @@ class Unigram final : public TokenModel {
 ReadModel read_unigram(const JsonView& json, bool) {
   const JsonView vocab = json.at("vocab");
   if (int64_t(vocab.size()) > kMaxTokenId + 1)
-    vocab.fail(ErrorCode::kUnsupported, fmt::format("{} tokens are the most", kMaxTokenId + 1));
+    vocab.fail(ErrorCode::kUnsupported, fmt::format("at most {} tokens are supported", kMaxTokenId + 1));
   ReadModel made;
   Unigram::Settings settings;
   vocab.for_each_item([&](const JsonView& item) {

@@ -70,7 +70,7 @@ class WordPiece final : public TokenModel {
     const auto found = ids_.find(settings_.unknown);
     if (found != ids_.end()) return found->second;
     fail(ErrorCode::kUnsupported,
-         "[tokenizer] no tokens make '{}', and unk_token '{}' is not in the vocabulary; a tokenizer that "
+         "[tokenizer] no tokens spell '{}', and unk_token '{}' is not in the vocabulary; a tokenizer that "
          "encodes any text has it",
          word, settings_.unknown);
   }

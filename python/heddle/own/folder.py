@@ -38,7 +38,7 @@ def load_ops(folder):
     folder = Path(folder).resolve()
     bodies = sorted({*folder.glob("*.cuh"), *folder.glob("*/*.cuh")})
     if not bodies:
-        raise InvalidArgument(f"[load_ops] {folder} has no x.cuh beside an x.h; must be a folder of ops")
+        raise InvalidArgument(f"[load_ops] {folder} has no x.cuh next to an x.h; must be a folder of ops")
     loaded = {}
     for body in bodies:
         if re.fullmatch(r"\w+_kernel\.sm\d+", body.stem):
