@@ -187,7 +187,7 @@ void run(const ChatFlags& flags, const Command& command) {
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
   conversation.set_variables(std::move(variables));
-  be_patient();
+  keep_running_on_interrupt();
   const bool answered =
       Chat(conversation, settings.sampling, {flags.engine.model, flags.form, flags.engine.program}).run();
   if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure

@@ -175,7 +175,8 @@ TEST(ChainKernel, IsSaidWithItsReasons) {
       has("calls of linear add: linear_kernel.sm90 (fold=1,rows=64,stages=8), 128 CTAs of 384 threads"));
   EXPECT_TRUE(has("1 call of rms_norm linear: tiles; no whole kernel because rms_norm is its prologue"));
   EXPECT_TRUE(
-      has("1 call of attention: attention_kernel.sm90 (bends=0,dim=64,groups=2,stages=6), 128 CTAs of 384 "
+      has("1 call of attention: attention_kernel.sm90 (dim=64,groups=2,modifies_scores=0,stages=6), 128 CTAs "
+          "of 384 "
           "threads"));
   EXPECT_EQ(lines.size(), 5u);
 }

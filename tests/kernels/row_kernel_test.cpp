@@ -207,19 +207,19 @@ TEST(RowKernel, HeadsArePiecesOfRows) {
 
 // Rows that begin or end inside of a word of 16 bytes have a kernel too.
 TEST(RowKernel, RowsNeedNotBeWords) {
-  constexpr i64 kElements = 1, kTwoFours = 2;
+  constexpr i64 kElements = 1, kSplitVec8 = 2;
   const auto share = [](const std::vector<std::byte>& args) {
     const KernelPlan plan = plan_of("softmax", args);
     EXPECT_EQ(plan.why_not, "");
     return plan.constants.contains("share") ? i64(plan.constants.at("share")) : 0;
   };
   EXPECT_EQ(share(softmax(3, 64, DType::kBf16)), 0);
-  EXPECT_EQ(share(softmax(3, 64, DType::kF32)), kTwoFours) << "an eight of f32 would be two words";
+  EXPECT_EQ(share(softmax(3, 64, DType::kF32)), kSplitVec8) << "an eight of f32 would be two words";
   EXPECT_EQ(share(softmax(3, 61)), kElements);
-  EXPECT_EQ(share(softmax(3, 300, DType::kBf16)), kTwoFours) << "words of 8 bytes";
-  EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 4)), kTwoFours);
+  EXPECT_EQ(share(softmax(3, 300, DType::kBf16)), kSplitVec8) << "words of 8 bytes";
+  EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 4)), kSplitVec8);
   EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 2)), kElements);
-  EXPECT_EQ(share(softmax(3, 64, DType::kF32, 4)), kTwoFours);
+  EXPECT_EQ(share(softmax(3, 64, DType::kF32, 4)), kSplitVec8);
   EXPECT_EQ(share(softmax(3, 131072, DType::kF32)), 0) << "a cluster has eights";
   const KernelPlan plan = plan_of("softmax", softmax(3, 50257));
   EXPECT_EQ(plan.launches.at(0).name, "LongKernel");

@@ -63,7 +63,7 @@ void forget_interrupt() {
   std::signal(SIGINT, on_interrupt);
 }
 
-void be_patient() {
+void keep_running_on_interrupt() {
   patient = true;
   start_grace(0);
 }

@@ -11,7 +11,7 @@ bool interrupted();
 // The request was served: Ctrl-C can be pressed again.
 void forget_interrupt();
 // From now on Ctrl-C stops an answer and not the program, however long its step takes.
-void be_patient();
+void keep_running_on_interrupt();
 // The end of the message where the process is ended; a literal: "kept nothing".
 void note_what_stays(const char* text);
 // Says that a line without an end is on the terminal's stderr, which is cleared before the process is ended.

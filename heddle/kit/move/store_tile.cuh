@@ -64,13 +64,13 @@ inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
 template <DType kType, i32 kSums, class Corner>
 inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const TensorMap* map, Corner at,
                        u32 barrier) {
-  const bool speaks = threadIdx.x % 128 == 0;
-  if (speaks) arch::wait_stores_read<0>();
+  const bool is_leader = threadIdx.x % 128 == 0;
+  if (is_leader) arch::wait_stores_read<0>();
   arch::sync_threads<128>(barrier);
   stage_sums<kType>(sums, stage);
   arch::show_to_copies();
   arch::sync_threads<128>(barrier);
-  if (!speaks) return;
+  if (!is_leader) return;
   constexpr i32 kBlock = 128 / size_of(kType);
 #pragma unroll
   for (i32 j = 0; j < (2 * kSums + kBlock - 1) / kBlock; ++j, at.x += kBlock)

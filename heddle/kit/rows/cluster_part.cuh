@@ -4,8 +4,8 @@
 #include "heddle/kit/arch/cluster.cuh"
 #include "heddle/kit/arch/memory.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 
 namespace heddle::device {
 
@@ -32,14 +32,14 @@ struct ClusterPart {
     uint4* words;
     i32 room;
 
-    Eight<kType> get(i32 i) const {
-      Eight<kType> value;
+    Vec8<kType> get(i32 i) const {
+      Vec8<kType> value;
 #pragma unroll
-      for (i32 n = 0; n < Eight<kType>::kWords; ++n) value.words[n] = words[i64(kFirst + n) * room + i];
+      for (i32 n = 0; n < Vec8<kType>::kWords; ++n) value.words[n] = words[i64(kFirst + n) * room + i];
       return value;
     }
     void copy(const u8* row, i32 i, i32 at) const {
-      Eight<kType>::copy(row, at, [&](i32 n) { return words + i64(kFirst + n) * room + i; });
+      Vec8<kType>::copy(row, at, [&](i32 n) { return words + i64(kFirst + n) * room + i; });
     }
   };
   template <DType kType, i32 kFirst = 0>

@@ -13,7 +13,7 @@ inline void map_elements(F&& f, Typed<kY> y, Typed<kX>... x) {
   constexpr u32 kThreads = Config::kThreads;
   constexpr i32 kWords = Config::kWords;
   constexpr bool kFlat = Config::kFlat != 0, kHasF32 = kY == DType::kF32 || ((kX == DType::kF32) || ...);
-  using Row = RowShare<RowTeam<kThreads, kThreads>, kHasF32 ? kTwoFours : kEights>;
+  using Row = RowShare<RowTeam<kThreads, kThreads>, kHasF32 ? kSplitVec8 : kVec8>;
   using Y = typename Row::template Word<kY>;
   const Stretch stretch = Stretch::of_cta<kFlat>(kWords * kThreads, y.tensor);
   const i32 count = stretch.elements();

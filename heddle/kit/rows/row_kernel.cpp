@@ -36,7 +36,7 @@ constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr Shape kSquareShapes[] = {{128, 128, 0}};
 constexpr Shape kElementTileShapes[] = {{64, 64, 0}};
 constexpr i32 kClusterThreads[] = {256, 512};
-enum Share : i32 { kEights, kElements, kTwoFours };  // as in kit/rows/row_share.cuh
+enum Share : i32 { kVec8, kElements, kSplitVec8 };  // as in kit/rows/row_share.cuh
 constexpr i64 kSliceBytes = 64 << 10;  // a CTA has of a row by default: a multiprocessor has three
 constexpr i64 kExchangeBytes = 128;    // before it
 constexpr i64 kStaticBytes = 1 << 10;  // at least what a kernel has besides
@@ -266,14 +266,14 @@ Share share_of(const RowWork& work) {
   if (is_loose(work)) return kElements;
   const bool has_f32 = std::ranges::any_of(
       work.matrices, [](const Tensor* t) { return t->rank > 0 && t->dtype == DType::kF32; });
-  return takes_fours(work) && (!are_of(work, 8) || (has_f32 && is_held(work))) ? kTwoFours : kEights;
+  return takes_fours(work) && (!are_of(work, 8) || (has_f32 && is_held(work))) ? kSplitVec8 : kVec8;
 }
 
 // Clusters that hold a row in their registers, those that every device takes first.
 std::vector<OpConfig> register_clusters(const RowWork& work, const KernelTarget& target) {
   constexpr i32 kPortable = 8;
   std::vector<OpConfig> all, large;
-  if (!work.takes_clusters || share_of(work) != kEights) return all;
+  if (!work.takes_clusters || share_of(work) != kVec8) return all;
   for (const Shape& shape : kClusterShapes) {
     const i32 cluster = ceil_div(eights_of(work), shape.threads * shape.words);
     if (cluster > most_cluster(target) || shape.words * 8 * widest(work) > kMostRowBytes) continue;
@@ -309,7 +309,7 @@ std::vector<OpConfig> cluster_configs(const RowWork& work, const KernelTarget& t
 }
 
 std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
-  if (is_long(work) && share_of(work) == kEights) {
+  if (is_long(work) && share_of(work) == kVec8) {
     // Memory on chip holds more than registers, which f32 needs.
     const std::vector<OpConfig> on_chip = cluster_configs(work, target),
                                 registers = register_clusters(work, target);
@@ -365,7 +365,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
 std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (!work.misfit.empty() || work.form == RowForm::kElementTiles) return work.misfit;
   const i32 columns = columns_of(work);
-  const bool anywhere = share_of(work) != kEights || is_flat(work);  // rows may begin and end there
+  const bool anywhere = share_of(work) != kVec8 || is_flat(work);  // rows may begin and end there
   if (columns % 8 != 0 && !anywhere)
     return fmt::format("a row has {} elements, not a multiple of 8", columns);
   for (const Tensor* tensor : work.matrices) {
@@ -423,7 +423,7 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
 // The reason that a row, or a part of it, is read twice.
 std::string why_twice(const RowWork& work, const KernelTarget& target) {
   if (work.kept == 0) return "";
-  if (share_of(work) != kEights) return "a row is read twice, because it is no words of 16 bytes";
+  if (share_of(work) != kVec8) return "a row is read twice, because it is no words of 16 bytes";
   const i32 most = most_cluster(target);
   if (most == 0) return "a row is read twice, because the device has no clusters";
   return fmt::format("{} is read twice, because {} bytes for each of {} CTAs are more than {}",
@@ -436,7 +436,7 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
   if (!made.why_not.empty()) return made;
   const OpConfig config = wanted.values().empty() ? configs(work, target).front() : wanted;
   std::string constants = work.kind < 0 ? "" : fmt::format("kind={}", work.kind);
-  if (const Share share = share_of(work); share != kEights)
+  if (const Share share = share_of(work); share != kVec8)
     constants += fmt::format("{}share={}", constants.empty() ? "" : ",", int(share));
   if (is_flat(work)) constants += fmt::format("{}flat=1", constants.empty() ? "" : ",");
   for (const auto& [name, value] : config.values())

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "heddle/kit/arch/memory.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 
 namespace heddle::device {
 
@@ -34,9 +34,9 @@ struct Single {
 };
 
 // kCount elements that lie kApart apart, as they lie in memory, and as many of them as the row has; the others are 0. Those of eight
-// elements are the same as an Eight to their user.
+// elements are the same as a Vec8 to their user.
 template <DType kType, i32 kApart, i32 kCount = 8>
-struct Spread {
+struct StridedVec {
   typename Single<kType>::Raw raw[kCount] = {};
   i32 count = 0;
 
@@ -60,8 +60,8 @@ struct Spread {
   bool has(i32 i) const { return i < count; }
   // make(i): the value of element i.
   template <class Make>
-  static Spread of(Make&& make) {
-    Spread made;
+  static StridedVec of(Make&& make) {
+    StridedVec made;
 #pragma unroll
     for (i32 i = 0; i < kCount; ++i) made.raw[i] = Single<kType>::encode(make(i));
     return made;
@@ -88,10 +88,10 @@ struct Pieces {
   }
 };
 
-// Two times four neighbouring elements, kApart fours apart, as they lie in memory; fours past the row's end are 0. The same as an Eight
+// Two times four neighbouring elements, kApart fours apart, as they lie in memory; fours past the row's end are 0. The same as a Vec8
 // to its user.
 template <DType kType, i32 kApart>
-struct TwoFours {
+struct SplitVec8 {
   using Four = decltype([] {
     if constexpr (size_of(kType) == 4)
       return uint4{};
@@ -145,8 +145,8 @@ struct TwoFours {
   bool has(i32 i) const { return i / 4 < count; }
   // make(i): the value of element i.
   template <class Make>
-  static TwoFours of(Make&& make) {
-    TwoFours made;
+  static SplitVec8 of(Make&& make) {
+    SplitVec8 made;
 #pragma unroll
     for (i32 n = 0; n < 2; ++n) {
       const i32 i = 4 * n;
@@ -169,19 +169,19 @@ struct TwoFours {
 };
 
 // The way threads share a row (kit/rows/row_kernel.cpp chooses it).
-constexpr i32 kEights = 0, kElements = 1, kTwoFours = 2;
+constexpr i32 kVec8 = 0, kElements = 1, kSplitVec8 = 2;
 
 template <DType kType, i32 kShare, i32 kThreads>
 struct WordOf {
-  using Type = Spread<kType, kThreads>;
+  using Type = StridedVec<kType, kThreads>;
 };
 template <DType kType, i32 kThreads>
-struct WordOf<kType, kEights, kThreads> {
-  using Type = Eight<kType>;
+struct WordOf<kType, kVec8, kThreads> {
+  using Type = Vec8<kType>;
 };
 template <DType kType, i32 kThreads>
-struct WordOf<kType, kTwoFours, kThreads> {
-  using Type = TwoFours<kType, kThreads>;
+struct WordOf<kType, kSplitVec8, kThreads> {
+  using Type = SplitVec8<kType, kThreads>;
 };
 
 template <class Team, i32 kShare>
@@ -193,10 +193,10 @@ struct RowShare {
   // f(n, at) for the words of a row of `columns` elements that the thread has; load(), store() of a Word take `at`.
   template <i32 kWords, class F>
   static void each(i32 columns, F&& f) {
-    if constexpr (kShare == kEights) {
+    if constexpr (kShare == kVec8) {
       Team::template each<kWords>(columns / 8, f);
     } else {
-      constexpr i32 kNeighbours = kShare == kTwoFours ? 4 : 1;
+      constexpr i32 kNeighbours = kShare == kSplitVec8 ? 4 : 1;
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n)
         if (const i32 at = kNeighbours * Team::thread() + n * 8 * kThreads; at < columns) f(n, at);

@@ -4,9 +4,9 @@
 
 #include "heddle/kit/arch/memory.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/parts.h"
 #include "heddle/kit/rows/row_share.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 
 namespace heddle::device {
 
@@ -18,19 +18,19 @@ struct RowsAhead {
 
   static void copy(const u8* from, i32 row, i32 eights) {
     Team::template each<kWords>(
-        eights, [&](i32 n, i32 at) { Eight<kType>::copy(from, at, [&](i32 i) { return word(row, n, i); }); });
+        eights, [&](i32 n, i32 at) { Vec8<kType>::copy(from, at, [&](i32 i) { return word(row, n, i); }); });
   }
-  static Eight<kType> get(i32 row, i32 n) {
-    Eight<kType> value;
+  static Vec8<kType> get(i32 row, i32 n) {
+    Vec8<kType> value;
 #pragma unroll
-    for (i32 i = 0; i < Eight<kType>::kWords; ++i) value.words[i] = *word(row, n, i);
+    for (i32 i = 0; i < Vec8<kType>::kWords; ++i) value.words[i] = *word(row, n, i);
     return value;
   }
 
  private:
   static uint4* word(i32 row, i32 n, i32 i) {
     u8* const place = arch::dynamic_shared() + u32(row % kPlaces) * kPlaceBytes + kFirst;
-    return reinterpret_cast<uint4*>(place) + (n * Eight<kType>::kWords + i) * i32(kThreads) + threadIdx.x;
+    return reinterpret_cast<uint4*>(place) + (n * Vec8<kType>::kWords + i) * i32(kThreads) + threadIdx.x;
   }
 };
 
@@ -103,7 +103,7 @@ struct PartAhead : PartRows<Team, Config::kThreads> {
   }
   void wait() { arch::wait_copies(kPlaces - kTurns * kRows); }
   // The rows of a turn, which begins with this step; begins to copy those of a later one.
-  void take(i32 step, Eight<kX> (&of_x)[kRows][kWords], Eight<kDy> (&of_dy)[kRows][kWords]) {
+  void take(i32 step, Vec8<kX> (&of_x)[kRows][kWords], Vec8<kDy> (&of_dy)[kRows][kWords]) {
 #pragma unroll
     for (i32 r = 0; r < kRows; ++r) fetch(step + kPlaces - kRows + r);
     wait();

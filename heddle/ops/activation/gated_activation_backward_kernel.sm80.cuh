@@ -2,8 +2,8 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/stretch.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/activation/gated_activation_backward.h"
 
 namespace heddle::device::gated_activation_backward {
@@ -22,8 +22,8 @@ struct Kernel {
   static constexpr DType kX = Config::types().x.dtype, kDy = Config::types().dy.dtype,
                          kDx = Config::types().dx.dtype;
   struct In {
-    Eight<kX> pairs[2];
-    Eight<kDy> dy;
+    Vec8<kX> pairs[2];
+    Vec8<kDy> dy;
   };
 
   static void run(const GatedActivationBackward& a, const TensorMap*, u8*) {
@@ -39,8 +39,8 @@ struct Kernel {
         [&](i64 at, const In& in) {
 #pragma unroll
           for (i32 half = 0; half < 2; ++half) {
-            const Eight<kX>& four = in.pairs[half];
-            Eight<kDx>::of([&](i32 i) {
+            const Vec8<kX>& four = in.pairs[half];
+            Vec8<kDx>::of([&](i32 i) {
               const float given = in.dy.get(4 * half + i / 2), gate = four.get(i / 2 * 2);
               return i % 2 == 0 ? given * four.get(i / 2 * 2 + 1) * activation_slope(Config::kKind, gate)
                                 : given * activate(Config::kKind, gate);

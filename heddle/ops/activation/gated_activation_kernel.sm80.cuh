@@ -2,8 +2,8 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/stretch.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/activation/gated_activation.h"
 
 namespace heddle::device::gated_activation {
@@ -21,7 +21,7 @@ struct Kernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kX = Config::types().x.dtype, kY = Config::types().y.dtype;
   struct In {
-    Eight<kX> pairs[2];
+    Vec8<kX> pairs[2];
   };
 
   static void run(const GatedActivation& a, const TensorMap*, u8*) {
@@ -34,8 +34,8 @@ struct Kernel {
           return in;
         },
         [&](i64 at, const In& in) {
-          Eight<kY>::of([&](i32 i) {
-            const Eight<kX>& four = in.pairs[i / 4];
+          Vec8<kY>::of([&](i32 i) {
+            const Vec8<kX>& four = in.pairs[i / 4];
             return activate(Config::kKind, four.get(2 * i % 8)) * four.get(2 * i % 8 + 1);
           }).store(row_of(a.y, stretch.row), at);
         });

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/stretch.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/activation/gated_product_backward.h"
 
 namespace heddle::device::gated_product_backward {
@@ -23,9 +23,9 @@ struct Kernel {
                          kDy = Config::types().dy.dtype, kDgate = Config::types().dgate.dtype,
                          kDup = Config::types().dup.dtype;
   struct In {
-    Eight<kGate> gate;
-    Eight<kUp> up;
-    Eight<kDy> dy;
+    Vec8<kGate> gate;
+    Vec8<kUp> up;
+    Vec8<kDy> dy;
   };
 
   static void run(const GatedProductBackward& a, const TensorMap*, u8*) {
@@ -39,10 +39,10 @@ struct Kernel {
           return in;
         },
         [&](i64 at, const In& in) {
-          Eight<kDgate>::of([&](i32 i) {
+          Vec8<kDgate>::of([&](i32 i) {
             return in.dy.get(i) * in.up.get(i) * activation_slope(Config::kKind, in.gate.get(i));
           }).store(row_of(a.dgate, stretch.row), at);
-          Eight<kDup>::of([&](i32 i) {
+          Vec8<kDup>::of([&](i32 i) {
             return in.dy.get(i) * activate(Config::kKind, in.gate.get(i));
           }).store(row_of(a.dup, stretch.row), at);
         });

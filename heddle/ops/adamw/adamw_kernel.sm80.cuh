@@ -2,8 +2,8 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/stretch.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/adamw/adamw.h"
 
 namespace heddle::device::adamw {
@@ -22,10 +22,10 @@ struct Kernel {
   static constexpr DType kParam = Config::types().param.dtype, kGrad = Config::types().grad.dtype,
                          kM = Config::types().m.dtype, kV = Config::types().v.dtype;
   struct In {
-    Eight<kParam> param;
-    Eight<kGrad> grad;
-    Eight<kM> m;
-    Eight<kV> v;
+    Vec8<kParam> param;
+    Vec8<kGrad> grad;
+    Vec8<kM> m;
+    Vec8<kV> v;
   };
 
   static void run(const Adamw& a, const TensorMap*, u8*) {
@@ -46,9 +46,9 @@ struct Kernel {
             const float g = in.grad.get(i) * factors.grad_scale;
             mean[i] = factors.mean(in.m.get(i), g), square[i] = factors.square(in.v.get(i), g);
           }
-          Eight<Config::types().new_m.dtype>::of([&](i32 i) { return mean[i]; }).store(at_row(a.new_m), at);
-          Eight<Config::types().new_v.dtype>::of([&](i32 i) { return square[i]; }).store(at_row(a.new_v), at);
-          Eight<Config::types().new_param.dtype>::of([&](i32 i) {
+          Vec8<Config::types().new_m.dtype>::of([&](i32 i) { return mean[i]; }).store(at_row(a.new_m), at);
+          Vec8<Config::types().new_v.dtype>::of([&](i32 i) { return square[i]; }).store(at_row(a.new_v), at);
+          Vec8<Config::types().new_param.dtype>::of([&](i32 i) {
             return factors.param(in.param.get(i), mean[i], square[i]);
           }).store(at_row(a.new_param), at);
         });

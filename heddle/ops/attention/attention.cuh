@@ -119,15 +119,15 @@ struct Body {
       const Value none(otherwise), index = block.index(s);
       return where_less(index, Value(float(first)), none, where_less(index, Value(float(end)), value, none));
     };
-    const auto bent = [&](auto s) {
+    const auto modified = [&](auto s) {
       auto value = score.load(s);
       if (a.softcap > 0) value = tanh(value * (1 / a.softcap)) * a.softcap;
       return biased(s, value);
     };
-    const float here = block.reduce(a.chunk, Max(), [&](auto s) { return seen(s, bent(s), kLowest); });
+    const float here = block.reduce(a.chunk, Max(), [&](auto s) { return seen(s, modified(s), kLowest); });
     const float best = max(before, here), decay = exp(before - best);
     const float sum = block.reduce(a.chunk, Sum(), [&](auto s) {
-      auto value = seen(s, exp(bent(s) - best), 0);
+      auto value = seen(s, exp(modified(s) - best), 0);
       weight.store(s, value);
       return value;
     });

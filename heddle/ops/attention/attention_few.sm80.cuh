@@ -142,9 +142,9 @@ class FewQueries {
 #pragma unroll
       for (i32 i = 0; i < 2; ++i) {
         const i32 position = at + 8 * t + i;
-        float bent = score[t][i] * a_.scale;
-        if (a_.softcap > 0) bent = tanh(bent * (1 / a_.softcap)) * a_.softcap;
-        score[t][i] = position >= sums.begin && position < sums.end ? bent : kLowest;
+        float modified = score[t][i] * a_.scale;
+        if (a_.softcap > 0) modified = tanh(modified * (1 / a_.softcap)) * a_.softcap;
+        score[t][i] = position >= sums.begin && position < sums.end ? modified : kLowest;
         top = max(top, score[t][i]);
       }
     top = max(top, Team::across(top, 1));

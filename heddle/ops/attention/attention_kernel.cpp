@@ -80,7 +80,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   plan.constants = {{"dim", a.head_dim()},
                     {"groups", groups},
                     {"stages", stages},
-                    {"bends", a.softcap > 0 || !(a.scale > 0)}};
+                    {"modifies_scores", a.softcap > 0 || !(a.scale > 0)}};
   plan.launches.push_back({.name = "ChainKernel",
                            .grid = u32(std::min<i64>(tiles(groups), target.multiprocessors)),
                            .threads = u32(128 * (groups + 1)),

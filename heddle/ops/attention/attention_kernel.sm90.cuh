@@ -5,10 +5,10 @@
 namespace attention {
 
 struct KernelConfig {
-  static constexpr i32 kDim = 64;    // elements of a head
-  static constexpr i32 kGroups = 2;  // a CTA has
-  static constexpr i32 kStages = 4;  // blocks of keys, and of values, in flight
-  static constexpr i32 kBends = 0;   // 1: scores are bent before the softmax
+  static constexpr i32 kDim = 64;            // elements of a head
+  static constexpr i32 kGroups = 2;          // a CTA has
+  static constexpr i32 kStages = 4;          // blocks of keys, and of values, in flight
+  static constexpr i32 kModifiesScores = 0;  // 1: scores are modified before the softmax
 };
 
 // Rows of one head that are neighbours in a sequence, and the positions that they see.
@@ -37,9 +37,9 @@ struct ChainKernel {
   using Turn = Turns<1, kGroups>;
   static_assert(kDim == 64 || kDim == 128 || kDim == 256);
 
-  using Bringer = Role<128, kGroups == 2 ? 72 : 80>;
+  using Producer = Role<128, kGroups == 2 ? 72 : 80>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 216 : 144>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   // Places on chip, one after the other.
   struct Chip {
@@ -65,8 +65,8 @@ struct ChainKernel {
     const Attention& a = chain.args();
     arch::wait_for_kernel_before();
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x < 32) bring(chip, a, maps);
+      All::template enter<Producer>();
+      if (threadIdx.x < 32) produce(chip, a, maps);
       if (blockIdx.x == 0 && threadIdx.x / 32 == 1) count_blocks(p, call, a);
       return;
     }
@@ -137,10 +137,10 @@ struct ChainKernel {
     const TensorMap *page_map, *row_map;
   };
 
-  static bool speaks() { return threadIdx.x % 128 == 0; }
+  static bool is_leader() { return threadIdx.x % 128 == 0; }
 
   // One warp.
-  static void bring(const Chip& chip, const Attention& a, const TensorMap* maps) {
+  static void produce(const Chip& chip, const Attention& a, const TensorMap* maps) {
     const TileOrder order(a);
     Place key, value;
     u32 phase = 0;
@@ -152,7 +152,7 @@ struct ChainKernel {
       const AttentionBlock block = order.block(number);
       const KernelTile t = order.tile(block, number, a);
       give_tile(chip, phase, t);
-      if (speaks()) {
+      if (is_leader()) {
         arch::expect_bytes(chip.full, kQueryBytes);
 #pragma unroll
         for (u32 j = 0; j < kSlabs; ++j)
@@ -167,11 +167,11 @@ struct ChainKernel {
       }
     }
     give_tile(chip, phase, {.head = -1});
-    if (speaks()) arch::arrive(chip.full);
+    if (is_leader()) arch::arrive(chip.full);
   }
   static void give_tile(const Chip& chip, u32& phase, const KernelTile& tile) {
     arch::wait_barrier(chip.empty, phase ^ 1);
-    if (speaks()) chip.tile_of(phase).store(tile);
+    if (is_leader()) chip.tile_of(phase).store(tile);
     phase ^= 1;
   }
   // Brings the positions from `at` on: in one copy, as many as pages have, or word by word.
@@ -185,8 +185,8 @@ struct ChainKernel {
       copy_mixed(to, source, side, at);
       arch::show_to_copies();
       __syncwarp();
-      if (speaks()) arch::arrive(full);
-    } else if (speaks()) {
+      if (is_leader()) arch::arrive(full);
+    } else if (is_leader()) {
       arch::expect_bytes(full, kBlockBytes);
       if (is_new)
         load_rows(to, full, source, side, at);
@@ -297,7 +297,7 @@ struct ChainKernel {
         to_weights<0>();
         rest_of_block(true);
       }
-      if (speaks()) arch::arrive(chip.empty);
+      if (is_leader()) arch::arrive(chip.empty);
       multiply_values<kSteps - 1>(blocks > 1 || kSteps > 1);
       softmax.join_lanes();
       arch::wait_products<0>();
@@ -332,10 +332,10 @@ struct ChainKernel {
     void take_scores(i32 n) {
       arch::wait_products<kLeft>();
       arch::keep(s);
-      if (speaks()) chip.key_ring.release(key);
+      if (is_leader()) chip.key_ring.release(key);
       key.next();
       const i32 at = first + n * kKeys;
-      if constexpr (Config::kBends) bend_all(a, s);
+      if constexpr (Config::kModifiesScores) modify_all(a, s);
       if (at < all_begin || at + kKeys > all_end) mask(at);
     }
     template <i32 kOfBlock>
@@ -359,7 +359,7 @@ struct ChainKernel {
     void keep_values() {
       arch::keep(o);
       keep_fragments(weights);
-      if (speaks()) chip.value_ring.release(value);
+      if (is_leader()) chip.value_ring.release(value);
       value.next();
     }
     // This thread's first row, of the tile.

@@ -8,15 +8,15 @@ namespace attention {
 
 constexpr float kLog2E = 1.4426950409f;
 
-// Scores are bent before the softmax, or scaled by it.
-inline bool bends(const Attention& a) {
+// Scores are modified before the softmax, or scaled by it.
+inline bool modifies_scores(const Attention& a) {
   return a.softcap > 0 || !(a.scale > 0);
 }
 inline float exponent(const Attention& a) {
-  return bends(a) ? kLog2E : a.scale * kLog2E;
+  return modifies_scores(a) ? kLog2E : a.scale * kLog2E;
 }
 template <i32 kCount>
-inline void bend_all(const Attention& a, float (&scores)[kCount]) {
+inline void modify_all(const Attention& a, float (&scores)[kCount]) {
   const float scale = a.scale, cap = a.softcap;
 #pragma unroll
   for (i32 i = 0; i < kCount; ++i) scores[i] *= scale;
@@ -28,7 +28,7 @@ inline void bend_all(const Attention& a, float (&scores)[kCount]) {
 inline float best_score(const Attention& a, const RunningSoftmax& softmax, i32 row) {
   const float total = softmax.total[row];
   if (!(total > 0)) return total == 0 ? kLowest : total;  // NaN is no best score: the total has it
-  return softmax.best[row] * (bends(a) ? 1 : a.scale);
+  return softmax.best[row] * (modifies_scores(a) ? 1 : a.scale);
 }
 
 template <bool kBf16, i32 kKeyDim, class Config>
@@ -237,7 +237,7 @@ class ManyQueries {
 
   // Turns scores into weights. Older sums decay.
   void weigh(Group& group, float (&scores)[kStep / 8][4], i32 at) const {
-    if (bends(a_)) bend_all(a_, flat(scores));
+    if (modifies_scores(a_)) modify_all(a_, flat(scores));
     if (at < group.all_begin || at + kStep > group.all_end) hide(group, scores, at);
     group.softmax.take(flat(scores), exponent(a_));
     group.softmax.scale_sums(flat(group.sums));

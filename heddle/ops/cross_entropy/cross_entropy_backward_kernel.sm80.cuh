@@ -3,11 +3,11 @@
 
 #include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
 #include "heddle/kit/rows/softsum.cuh"
 #include "heddle/kit/rows/stretch.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/cross_entropy/cross_entropy_backward.h"
 
 namespace heddle::device::cross_entropy_backward {
@@ -16,7 +16,7 @@ namespace heddle::device::cross_entropy_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 0;  // 0: stretches
-  static constexpr i32 kWords = 2, kShare = kEights;
+  static constexpr i32 kWords = 2, kShare = kVec8;
 };
 
 template <class Config>
@@ -60,7 +60,7 @@ struct Kernel {
       using Team = RowTeam<kThreads, Config::kRowThreads>;
       const i32 row = Team::row(), eights = Team::eights(a.logits);
       if (eights == 0) return;
-      Eight<kIn> values[kWords];
+      Vec8<kIn> values[kWords];
       Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.logits, row), at); });
       const Row r = row_of_loss(a, row);
       Team::template each<kWords>(eights, [&](i32 n, i32 at) { store<kCapped>(a, row, r, at, values[n]); });
@@ -70,18 +70,18 @@ struct Kernel {
       Row r;
       stretch.walk<kThreads, kWords>(
           [&](i64 at) {
-            Eight<kIn> value;
+            Vec8<kIn> value;
             value.load(row_of(a.logits, row), at);
             return value;
           },
           [&] { r = row_of_loss(a, row); },
-          [&](i64 at, const Eight<kIn>& value) { store<kCapped>(a, row, r, at, value); });
+          [&](i64 at, const Vec8<kIn>& value) { store<kCapped>(a, row, r, at, value); });
     }
   }
   template <bool kCapped>
-  static void store(const CrossEntropyBackward& a, i32 row, const Row& r, i64 at, const Eight<kIn>& value) {
+  static void store(const CrossEntropyBackward& a, i32 row, const Row& r, i64 at, const Vec8<kIn>& value) {
     const i32 target = r.column - i32(8 * at);
-    Eight<kOut>::of([&](i32 i) {
+    Vec8<kOut>::of([&](i32 i) {
       return gradient<kCapped>(a, r, value.get(i), i == target);
     }).store(row_of(a.dlogits, row), at);
   }
@@ -100,11 +100,11 @@ struct Kernel {
     const i32 first = i32(blockIdx.x * (kThreads / kApart) + threadIdx.x / kApart), row = first / pieces;
     if (row >= a.logits.size[0]) return;
     const i32 begin = first % pieces * (kCount * kApart) + i32(threadIdx.x % kApart);
-    Spread<kIn, kApart, kCount> values;
+    StridedVec<kIn, kApart, kCount> values;
     values.load(row_of(a.logits, row), begin, columns);
     const Row r = row_of_loss(a, row);
     const i32 target = r.column - begin;
-    Spread<kOut, kApart, kCount>::of([&](i32 i) {
+    StridedVec<kOut, kApart, kCount>::of([&](i32 i) {
       return gradient<kCapped>(a, r, values.get(i), i * kApart == target);
     }).store(row_of(a.dlogits, row), begin, columns);
   }

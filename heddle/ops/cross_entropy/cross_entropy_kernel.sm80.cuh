@@ -2,10 +2,10 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
 #include "heddle/kit/rows/softsum.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/cross_entropy/cross_entropy.h"
 
 namespace heddle::device::cross_entropy {
@@ -14,7 +14,7 @@ namespace heddle::device::cross_entropy {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 4, kShare = kEights;
+  static constexpr i32 kWords = 4, kShare = kVec8;
 };
 
 template <class Config>
@@ -53,7 +53,7 @@ struct Kernel {
     const i32 eights = Team::eights(a.logits);
 #pragma unroll 1
     for (i32 begin = 0; begin < eights; begin += kWords * i32(kRowThreads)) {
-      Eight<kIn> values[kWords];
+      Vec8<kIn> values[kWords];
       Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { values[n].load(x, begin + at); });
       Team::template each<kWords>(eights - begin, [&](i32 n, i32) { add(a, values[n], 8, all, sum); });
     }
@@ -62,7 +62,7 @@ struct Kernel {
     const i32 columns = Team::elements(a.logits);
 #pragma unroll 1
     for (i32 begin = Team::thread(); begin < columns; begin += 8 * i32(kRowThreads)) {
-      Spread<kIn, i32(kRowThreads)> values;
+      StridedVec<kIn, i32(kRowThreads)> values;
       values.load(x, begin, columns);
       add(a, values, values.count, all, sum);
     }

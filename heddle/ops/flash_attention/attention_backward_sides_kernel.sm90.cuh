@@ -62,7 +62,7 @@ struct Facts {
   static constexpr DType kType = kTypes.q.dtype;
   static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0, kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
-  static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
+  static constexpr bool kModifiesScores = Config::kSoftcap || kHasBias || kHasAlibi;
   static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2, kKeys = block_keys(kDim);
   // Both groups have the same keys, and each half of the columns of dk and dv.
   static constexpr bool kShares = kKeys == 64;

@@ -79,10 +79,12 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   if (a.kv_num_blocks.rank > 0)
     plan.launches.insert(plan.launches.begin(),
                          {.name = "Order", .grid = u32(room.lists), .threads = kSideThreads});
-  // Sums of 128 elements leave the helpers 24 registers, and too few for whatever bends scores.
-  const bool bends = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
-  plan.constants = {
-      {"kernel", 1}, {"dim", dim_of(a)}, {"softcap", a.softcap > 0 ? 1 : 0}, {"spills", bends ? 320 : 192}};
+  // Sums of 128 elements leave the helpers 24 registers, and too few for whatever modifies scores.
+  const bool modifies_scores = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
+  plan.constants = {{"kernel", 1},
+                    {"dim", dim_of(a)},
+                    {"softcap", a.softcap > 0 ? 1 : 0},
+                    {"spills", modifies_scores ? 320 : 192}};
   plan.workspace_bytes = room.bytes;
   plan.cleared_bytes = room.rows;
   return plan;

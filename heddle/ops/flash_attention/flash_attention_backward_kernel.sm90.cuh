@@ -11,7 +11,7 @@
 // thread of a CTA walks the lists of its keys.
 // In loops on purpose: 1 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 2 empty-l1: a CTA waits for its turn
-// Known: 20 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
+// Known: 20 spill: of the helper threads, and of products whose scores are modified; its times in bench/results have them
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"
@@ -48,7 +48,8 @@ struct KernelConfig {
 template <class Config>
 struct Kernel : Facts<Config> {
   using F = Facts<Config>;
-  using F::kType, F::kHasParts, F::kHasLists, F::kHasBias, F::kHasAlibi, F::kBends, F::kDim, F::kHalf;
+  using F::kType, F::kHasParts, F::kHasLists, F::kHasBias, F::kHasAlibi, F::kModifiesScores, F::kDim,
+      F::kHalf;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   using F::kKeys, F::kShares;
@@ -58,7 +59,7 @@ struct Kernel : Facts<Config> {
       kShares ? kQueries / 2 : kQueries;           // queries of a step whose scores a group makes
   static constexpr u32 kPlaces = kShares ? 1 : 2;  // on chip for dq of a step
   // Narrow keys and values lie in registers, too: products would read them from the chip as often as queries.
-  static constexpr bool kHoldsKeys = kDim == 64 && !kBends;
+  static constexpr bool kHoldsKeys = kDim == 64 && !kModifiesScores;
   static constexpr u32 kThreads = 384, kSlabs = kDim / 64;
   static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kQueryBytes = kSlabs * kQueries * 128;
   static constexpr u32 kScoreBytes = kKeys * kQueries * 2, kHalfBytes = kQueries * kHalf * 4,
@@ -112,7 +113,7 @@ struct Kernel : Facts<Config> {
     __syncthreads();
     if (threadIdx.x < 128) {
       All::template enter<Helper>();
-      if (threadIdx.x == 0) bring(chip, a, maps, workspace);
+      if (threadIdx.x == 0) produce(chip, a, maps, workspace);
       if (kHasLists && threadIdx.x == 96) walk(chip, a, workspace);
       if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, a, workspace, threadIdx.x / 32 - 1);
       return;
@@ -131,7 +132,8 @@ struct Kernel : Facts<Config> {
     for (u32 j = 0; j < kSlabs; ++j, at.x += 64) arch::load_box(to + j * u32(rows) * 128, map, full, at);
   }
 
-  static void bring(const Chip& chip, const FlashAttentionBackward& a, const TensorMap* maps, u8* workspace) {
+  static void produce(const Chip& chip, const FlashAttentionBackward& a, const TensorMap* maps,
+                      u8* workspace) {
     const Work work = chip.shared_work().load();
     if (!kHasLists && work.first >= work.last) return;
     const AttentionRoom room(a, kDim);
@@ -274,7 +276,7 @@ struct Kernel : Facts<Config> {
     Group(const Chip& on_chip, const FlashAttentionBackward& args)
         : chip(on_chip), a(args), scale(scale_of(args)) {}
 
-    bool speaks() const { return thread == 0; }
+    bool is_leader() const { return thread == 0; }
     i32 first_key(const Work& work) const { return work.tile.row + i32(own_keys) * 64; }
     // Scores have two places, which take turns, and dq two threads that drain it.
     u32 turn_of_step() const { return kStages == 1 ? place.phase : place.slot; }
@@ -329,7 +331,7 @@ struct Kernel : Facts<Config> {
     }
     // Hands a step on, with its dq.
     void say(const Listed& listed) {
-      if (w == 0 && speaks()) chip.listed_dq(turn_of_step()).store(listed);
+      if (w == 0 && is_leader()) chip.listed_dq(turn_of_step()).store(listed);
       arch::arrive(chip.dq_full + 8 * turn_of_step());
     }
     // The queries that see all keys of the group.
@@ -411,7 +413,7 @@ struct Kernel : Facts<Config> {
       arch::begin_products();
       const auto end_dk = [&] {
         arch::keep(dk), keep_fragments(ds);
-        if (speaks()) chip.query_ring.release(place);
+        if (is_leader()) chip.query_ring.release(place);
       };
       // Where the ring of queries has one slot, dk comes first, so that the next queries are under way early.
       if constexpr (kShares) add_products(dk, ds, shared_ds, queries);
@@ -419,7 +421,7 @@ struct Kernel : Facts<Config> {
       if constexpr (!kShares) add_products(dk, ds, shared_ds, queries);
       arch::wait_products<2>();
       arch::keep(dv), keep_fragments(weights);
-      if (speaks()) chip.given_ring.release(place);
+      if (is_leader()) chip.given_ring.release(place);
       arch::wait_products<1>();
       Listed listed;  // a slot that is released may have another step
       if constexpr (kHasLists) listed = chip.listed(place.slot).load();
@@ -438,8 +440,8 @@ struct Kernel : Facts<Config> {
     // s becomes p, and then p times the slope of the cap.
     void to_weights(i32 head, i32 first) {
       u32 slope[Config::kSoftcap ? kOwn / 4 : 1];  // pairs of f16
-      if constexpr (kBends) bend(head, first, slope);
-      const float exponent = kBends ? kLog2E : scale * kLog2E;
+      if constexpr (kModifiesScores) modify(head, first, slope);
+      const float exponent = kModifiesScores ? kLog2E : scale * kLog2E;
 #pragma unroll
       for (i32 j = 0; j < kOwn / 8; ++j) {
         const float2 lse = arch::load_shared_pair(chip.lse(place.slot) + (own_queries + 8 * j + column) * 4);
@@ -474,7 +476,7 @@ struct Kernel : Facts<Config> {
       }
     }
     template <i32 kCount>
-    void bend(i32 head, i32 first, u32 (&slope)[kCount]) {
+    void modify(i32 head, i32 first, u32 (&slope)[kCount]) {
       const Work work = chip.shared_work().load();
       const i32 key = first_key(work) + i32(row);
       const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;

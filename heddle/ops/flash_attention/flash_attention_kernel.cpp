@@ -15,8 +15,8 @@ struct Shape {
 };
 
 // Lists those that a head dim has, the best first (measured on an H100).
-std::vector<Shape> shapes_of(i32 dim, bool bends) {
-  if (bends && dim <= 128) return {{2, 128, 2}};
+std::vector<Shape> shapes_of(i32 dim, bool modifies_scores) {
+  if (modifies_scores && dim <= 128) return {{2, 128, 2}};
   if (dim <= 64) return {{3, 128, 2}, {2, 192, 2}, {2, 128, 2}};
   if (dim <= 96) return {{2, 128, 2}};
   if (dim <= 128) return {{2, 176, 2}, {2, 160, 2}, {2, 128, 2}};
@@ -51,8 +51,8 @@ bool has_lists(const FlashAttention& a) {
 std::vector<Shape> shapes_of(const FlashAttention& a) {
   // Blocks of a list are cut into those of the kernel.
   if (has_lists(a)) return {{2, dims_of(a).keys <= 128 && a.block_k % 128 == 0 ? 128 : 64, 2}};
-  const bool bends = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
-  return shapes_of(std::max(dims_of(a).keys, dims_of(a).values), bends);
+  const bool modifies_scores = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
+  return shapes_of(std::max(dims_of(a).keys, dims_of(a).values), modifies_scores);
 }
 
 // Nothing here may follow from the number of rows: the tiles of the body have other sums.

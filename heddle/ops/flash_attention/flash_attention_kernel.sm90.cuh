@@ -20,7 +20,7 @@
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/turns.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 #include "heddle/ops/flash_attention/flash_attention.h"
 
@@ -81,7 +81,7 @@ struct Kernel {
   static constexpr bool kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kContinues = kTypes.lse_in.rank > 0;
   static constexpr bool kHasSinks = kTypes.sinks.rank > 0, kHasParts = kTypes.cu_seqlens_q.rank > 0;
-  static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
+  static constexpr bool kModifiesScores = Config::kSoftcap || kHasBias || kHasAlibi;
 
   static constexpr i32 kDim = Config::kDim, kValueDim = Config::kValueDim, kKeys = Config::kKeys;
   static constexpr i32 kRows = 64 * Config::kGroups;
@@ -94,9 +94,9 @@ struct Kernel {
   using Turn = Turns<1, kGroups>;
   static_assert(kKeys % 16 == 0 && kDim % 16 == 0 && kValueDim % 8 == 0);
 
-  using Bringer = Role<128, kGroups == 2 ? 40 : 32>;
+  using Producer = Role<128, kGroups == 2 ? 40 : 32>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 160>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   // Places on chip, one after the other.
   struct Chip {
@@ -126,8 +126,8 @@ struct Kernel {
     }
     __syncthreads();
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(chip, a, maps, reinterpret_cast<u32*>(workspace));
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(chip, a, maps, reinterpret_cast<u32*>(workspace));
       return;
     }
     All::template enter<Multiplier>();
@@ -173,7 +173,7 @@ struct Kernel {
   }
 
   // One thread. `counter`: tiles that CTAs have taken after their first.
-  static void bring(const Chip& chip, const FlashAttention& a, const TensorMap* maps, u32* counter) {
+  static void produce(const Chip& chip, const FlashAttention& a, const TensorMap* maps, u32* counter) {
     const TileOrder order(a, kRows);
     typename KeyRing::Place key;
     typename ValueRing::Place value;
@@ -249,9 +249,9 @@ struct Kernel {
         : chip(on_chip),
           a(args),
           scale(args.scale != 0 ? args.scale : arch::rsqrt(float(args.q.size[3]))),
-          exponent(kBends ? kLog2E : scale * kLog2E) {}
+          exponent(kModifiesScores ? kLog2E : scale * kLog2E) {}
 
-    bool speaks() const { return threadIdx.x % 128 == 0; }
+    bool is_leader() const { return threadIdx.x % 128 == 0; }
 
     void run() {
       Turn::open(group);
@@ -279,7 +279,7 @@ struct Kernel {
     // No query sees a key.
     void skip() {
       arch::sync_threads<128>(8 + group);  // all threads have read the tile
-      if (speaks()) arch::arrive(chip.empty);
+      if (is_leader()) arch::arrive(chip.empty);
 #pragma unroll
       for (i32 i = 0; i < kValueDim / 2; ++i) o[i] = 0;
     }
@@ -307,7 +307,7 @@ struct Kernel {
         softmax.scale_sums(o);
         to_weights();
       }
-      if (speaks()) arch::arrive(chip.empty);
+      if (is_leader()) arch::arrive(chip.empty);
       multiply_values(blocks > 1);
       softmax.join_lanes();
       arch::wait_products<0>();
@@ -330,17 +330,17 @@ struct Kernel {
     void take_scores(i32 n) {
       arch::wait_products<kLeft>();
       arch::keep(s);
-      if (speaks()) chip.key_ring.release(key);
+      if (is_leader()) chip.key_ring.release(key);
       key.next();
       const i32 at = kHasLists ? listed : (first + n) * kKeys;
-      if constexpr (kBends) bend(at);
+      if constexpr (kModifiesScores) modify(at);
       if (at < all_begin || at + kKeys > all_end) mask(at);
       softmax.take(s, exponent);
     }
     void keep_values() {
       arch::keep(o);
       keep_fragments(weights);
-      if (speaks()) chip.value_ring.release(value);
+      if (is_leader()) chip.value_ring.release(value);
       value.next();
     }
     void to_weights() {
@@ -362,7 +362,7 @@ struct Kernel {
       }
     }
 
-    void bend(i32 begin) {
+    void modify(i32 begin) {
       const KernelTile tile = chip.tile_of(turn).load();
       const i32 row = row_of(tile);
       const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
 #include "heddle/kit/rows/rows_ahead.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/head_norm/head_norm_backward.h"
 
 namespace heddle::device::head_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 64, kRowThreads = 16;
-  static constexpr i32 kWords = 1, kCluster = 1, kPlaces = 2, kRows = 1, kShare = kEights,
+  static constexpr i32 kWords = 1, kCluster = 1, kPlaces = 2, kRows = 1, kShare = kVec8,
                        kKind = 0;  // kKind: centred
 };
 

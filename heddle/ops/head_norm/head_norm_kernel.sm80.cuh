@@ -2,16 +2,16 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/head_norm/head_norm.h"
 
 namespace heddle::device::head_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 128, kRowThreads = 16;
-  static constexpr i32 kWords = 1, kShare = kEights, kKind = 0;  // kKind: centred
+  static constexpr i32 kWords = 1, kShare = kVec8, kKind = 0;  // kKind: centred
 };
 
 template <class Config>

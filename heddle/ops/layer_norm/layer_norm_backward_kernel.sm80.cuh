@@ -3,17 +3,17 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
 #include "heddle/kit/rows/rows_ahead.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 
 namespace heddle::device::layer_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4, kRows = 1, kShare = kEights;
+  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4, kRows = 1, kShare = kVec8;
 };
 
 template <class Config>

@@ -2,16 +2,16 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/layer_norm/layer_norm.h"
 
 namespace heddle::device::layer_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kRows = 1, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kRows = 1, kShare = kVec8;
 };
 
 template <class Config>

@@ -32,9 +32,9 @@ struct ChainKernel {
   static_assert(kTypes.w.panel_rows == 2 && kTypes.w.interleave == 8);
 
   using TilePlace = GroupedPlace<8>;
-  using Bringer = Role<128, 40>;
+  using Producer = Role<128, 40>;
   using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
   using Sums = float[kRows / 2];
   using Left = u32[kSlabK / 16][4];  // a warp's rows of a slab of w
   // Epilogues take kBatch pairs of a thread together, and the operands of the next ones are under way.
@@ -64,8 +64,8 @@ struct ChainKernel {
     const Chain chain{p.args + call.args};
     const Sizes sizes(p, call, chain.args());
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(ring, sizes, maps);
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(ring, sizes, maps);
       if (blockIdx.x == 0 && threadIdx.x / 32 == 1) count_tiles(p, call);
       if constexpr (Places::kAny)
         if (threadIdx.x >= 64) look_up(sizes, chain);
@@ -77,7 +77,7 @@ struct ChainKernel {
   }
 
   // Panels are there before the previous kernel has ended; x is not.
-  static void bring(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
+  static void produce(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
     typename Ring::Place place;
     i32 ahead = min(kStages, sizes.steps);
 #pragma unroll 1
@@ -244,8 +244,8 @@ struct ChainKernel {
   static void store(const float (&sums)[kPart / 2], const Target& to, i32 m, u32& turn) {
     const u32 group = threadIdx.x / 128 - 1;
     const arch::OnChip at = chip() + (kAfterRing + (group * kTurns + turn) * kStage);
-    const bool speaks = threadIdx.x % 128 == 0;
-    if (speaks) arch::wait_stores_read<kTurns - 1>();
+    const bool is_leader = threadIdx.x % 128 == 0;
+    if (is_leader) arch::wait_stores_read<kTurns - 1>();
     sync_group(group);
     if constexpr (kFold == 1)
       stage_pairs(sums, at);
@@ -254,7 +254,7 @@ struct ChainKernel {
     arch::show_to_copies();
     sync_group(group);
     turn = (turn + 1) % kTurns;
-    if (!speaks) return;
+    if (!is_leader) return;
 #pragma unroll
     for (u32 j = 0; j < kRowBytes / kBoxBytes; ++j)
       arch::store_box(to.map, at + j * (kPart * kBoxBytes),

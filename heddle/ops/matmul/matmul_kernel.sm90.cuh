@@ -21,7 +21,7 @@
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/matmul/matmul.h"
 
 namespace heddle::device::matmul {
@@ -198,9 +198,9 @@ struct Kernel {
   static constexpr i32 kPartSlabs = 2;  // parts of k are multiples of so many slabs
   static_assert(kSplit == 1 || kPartSlabs % kSlabs == 0);
   using TilePlace = GroupedPlace<8>;
-  using Bringer = Role<128, kGroups == 2 ? 40 : 24>;
+  using Producer = Role<128, kGroups == 2 ? 40 : 24>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 240>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   struct Sizes {
     i32 rows, columns, steps;  // tiles of a batch; k in stages
@@ -250,8 +250,8 @@ struct Kernel {
       __syncthreads();
     const Sizes sizes(a);
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(ring, sizes, maps);
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(ring, sizes, maps);
     } else {
       All::template enter<Multiplier>();
       multiply(ring, sizes, a, maps);
@@ -259,7 +259,7 @@ struct Kernel {
     if constexpr (kInCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
   }
 
-  static void bring(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
+  static void produce(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
     typename Ring::Place place;
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {

@@ -11,7 +11,7 @@
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/next_tile.cuh"
 #include "heddle/kit/move/store_pair.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/matmul/scaled_mm.h"
 
 namespace heddle::device::scaled_mm {

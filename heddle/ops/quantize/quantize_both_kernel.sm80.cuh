@@ -5,7 +5,7 @@
 #include "heddle/kit/arch/memory.cuh"
 #include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/quantize/quantize_both.h"
 
 namespace heddle::device::quantize_both {
@@ -32,7 +32,7 @@ struct Kernel {
     const i32 rows = a.x.size[0], columns = a.x.size[1], wide = (columns + kSide - 1) / kSide;
     const i32 square = i32(blockIdx.x) / wide, across = i32(blockIdx.x) % wide;
     const i32 line = i32(threadIdx.x) / kLines, word = i32(threadIdx.x) % kLines, at = across * kLines + word;
-    Eight<kIn> values[kPasses];
+    Vec8<kIn> values[kPasses];
     float most[8] = {};
 #pragma unroll
     for (i32 n = 0; n < kPasses; ++n) {

@@ -3,8 +3,8 @@
 
 #include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/quantize/quantize.h"
 
 namespace heddle::device::quantize {
@@ -26,7 +26,7 @@ struct Kernel {
 
   static void run(const Quantize& a, const TensorMap*, u8*) {
     const i32 row = Team::row(), eights = Team::eights(a.x);
-    Eight<kIn> values[kWords];
+    Vec8<kIn> values[kWords];
     float most[kWords] = {};
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at); });
 #pragma unroll

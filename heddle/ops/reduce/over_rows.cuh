@@ -18,7 +18,7 @@ struct One {
 };
 template <DType kType, i32 kVector>
 struct WordOf {
-  using Type = Eight<kType>;
+  using Type = Vec8<kType>;
 };
 template <DType kType>
 struct WordOf<kType, 1> {
@@ -256,7 +256,7 @@ struct Reduced {
   template <class Value>
   bool store_word(i32 g, i32 word, Value&& value) const {
     if (stride % 8 != 0) return false;
-    Eight<kOut>::of(value).store(data + g * stride * size_of(kOut), word);
+    Vec8<kOut>::of(value).store(data + g * stride * size_of(kOut), word);
     return true;
   }
 };

@@ -7,9 +7,9 @@
 #include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/reduce/reduce_dim_backward.h"
 
 namespace heddle::device::reduce_dim_backward {
@@ -25,7 +25,7 @@ struct KernelConfig {
 template <DType kType>
 inline void read_eight(const u8* data, i64 at, i64 total, float (&values)[8]) {
   if (at + 8 <= total) {
-    Eight<kType> word;
+    Vec8<kType> word;
     word.load(data, at / 8);
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) values[i] = word.get(i);
@@ -37,7 +37,7 @@ inline void read_eight(const u8* data, i64 at, i64 total, float (&values)[8]) {
 
 template <DType kType>
 inline void write_eight(u8* data, i64 at, i64 total, const float (&values)[8]) {
-  if (at + 8 <= total) return Eight<kType>::of([&](i32 i) { return values[i]; }).store(data, at / 8);
+  if (at + 8 <= total) return Vec8<kType>::of([&](i32 i) { return values[i]; }).store(data, at / 8);
 #pragma unroll
   for (i32 i = 0; i < 8; ++i)
     if (at + i < total) store_element(kType, data, at + i, values[i]);
@@ -105,7 +105,7 @@ struct Kernel {
       place.go_on(line);
       float values[8];
       if (in_words) {
-        Eight<kIn> word;
+        Vec8<kIn> word;
         word.load_kept(a.dy.data + place.line * a.dy.stride[0] * size_of(kIn), place.column / 8);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) values[i] = word.get(i) * scale;

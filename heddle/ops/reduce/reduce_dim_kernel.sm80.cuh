@@ -6,9 +6,9 @@
 #include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/reduce/reduce_dim.h"
 
 namespace heddle::device::reduce_dim {

@@ -50,7 +50,7 @@ struct MaxGradient {
     constexpr i32 kBatch = 4;  // under way at once
 #pragma unroll 1
     for (i32 done = 0; done < kGradientRows; done += kBatch) {
-      Eight<kX> x[kBatch];
+      Vec8<kX> x[kBatch];
       const auto at = [&](i32 n) { return begin + (done + n) * cut.at_once; };
 #pragma unroll
       for (i32 n = 0; n < kBatch; ++n)
@@ -58,7 +58,7 @@ struct MaxGradient {
 #pragma unroll
       for (i32 n = 0; n < kBatch; ++n)
         if (at(n) < rows)
-          Eight<kOut>::of([&](i32 i) {
+          Vec8<kOut>::of([&](i32 i) {
             return shares[i].of_element(x[n].get(i));
           }).store(a.dx.data, (g * rows + at(n)) * across + word);
     }

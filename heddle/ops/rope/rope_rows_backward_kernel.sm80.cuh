@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/rope/rope_rows_backward.h"
 
 namespace heddle::device::rope_rows_backward {

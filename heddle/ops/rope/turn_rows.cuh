@@ -38,8 +38,8 @@ inline void turn_rows(const Args& a, const Tensor& from, const Tensor& to, float
     const Turn turn = turn_of(a, number % units);
     const u8* const x = row_of(from, row);
     u8* const y = row_of(to, row);
-    Eight<kIn> first, second;
-    Eight<DType::kF32> angles[2];
+    Vec8<kIn> first, second;
+    Vec8<DType::kF32> angles[2];
     first.load(x, turn.at);
     if (turn.other >= 0) second.load(x, turn.other);
     if (turn.angle >= 0) angles[0].load_kept(row_of(a.table, row), turn.angle);
@@ -47,20 +47,20 @@ inline void turn_rows(const Args& a, const Tensor& from, const Tensor& to, float
     if (turn.other >= 0) {
       const auto cosine = [&](i32 i) { return angles[i / 4].get(2 * i % 8); };
       const auto sine = [&](i32 i) { return angles[i / 4].get(2 * i % 8 + 1) * sign; };
-      Eight<kOut>::of([&](i32 i) {
+      Vec8<kOut>::of([&](i32 i) {
         return first.get(i) * cosine(i) - second.get(i) * sine(i);
       }).store(y, turn.at);
-      Eight<kOut>::of([&](i32 i) {
+      Vec8<kOut>::of([&](i32 i) {
         return second.get(i) * cosine(i) + first.get(i) * sine(i);
       }).store(y, turn.other);
     } else if (turn.angle >= 0) {
-      Eight<kOut>::of([&](i32 i) {
+      Vec8<kOut>::of([&](i32 i) {
         const float cosine = angles[0].get(i / 2 * 2), sine = angles[0].get(i / 2 * 2 + 1) * sign;
         return i % 2 == 0 ? first.get(i) * cosine - first.get(i + 1) * sine
                           : first.get(i) * cosine + first.get(i - 1) * sine;
       }).store(y, turn.at);
     } else {
-      Eight<kOut>::of([&](i32 i) { return first.get(i); }).store(y, turn.at);
+      Vec8<kOut>::of([&](i32 i) { return first.get(i); }).store(y, turn.at);
     }
   }
 }

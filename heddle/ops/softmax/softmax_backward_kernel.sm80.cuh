@@ -4,16 +4,16 @@
 
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/rows/cluster_part.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/softmax/softmax_backward.h"
 
 namespace heddle::device::softmax_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0, kShare = kVec8;
 };
 
 template <class Config>
@@ -28,7 +28,7 @@ struct Types {
     for (i32 i = 0; i < 8; ++i) sum = fma(dy.get(i), y.get(i), sum);
     return sum;
   }
-  template <class Made = Eight<kDx>>
+  template <class Made = Vec8<kDx>>
   static Made result(float sum, const auto& y, const auto& dy) {
     return Made::of([&](i32 i) { return y.get(i) * (dy.get(i) - sum); });
   }
@@ -106,10 +106,10 @@ struct ClusterKernel : Types<Config> {
     const i32 row = Part::row();
     const Part part(a.y.size[1] / 8);
     const auto y = part.template kept<kY>();
-    const auto dy = part.template kept<kDy, Eight<kY>::kWords>();
+    const auto dy = part.template kept<kDy, Vec8<kY>::kWords>();
     struct Both {
-      Eight<kY> y;
-      Eight<kDy> dy;
+      Vec8<kY> y;
+      Vec8<kDy> dy;
     };
     const auto load = [&](i32 at) {
       Both both;

@@ -5,17 +5,17 @@
 #include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/rows/cluster_part.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_share.cuh"
 #include "heddle/kit/rows/row_team.cuh"
 #include "heddle/kit/rows/softsum.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/softmax/softmax.h"
 
 namespace heddle::device::softmax {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kRows = 1, kShare = kEights;
+  static constexpr i32 kWords = 4, kCluster = 1, kRows = 1, kShare = kVec8;
 };
 
 template <class Config>
@@ -134,7 +134,7 @@ struct ClusterKernel {
     Softsum all;
     part.bring([&](i32 i, i32 at) { kept.copy(x, i, at); },
                [&](i32 i) {
-                 const Eight<kIn> value = kept.get(i);
+                 const Vec8<kIn> value = kept.get(i);
                  float most = value.get(0);
 #pragma unroll
                  for (i32 n = 1; n < 8; ++n) most = fmaxf(most, value.get(n));
@@ -144,8 +144,8 @@ struct ClusterKernel {
     all.join_cluster(part);
     const float scale = 1 / all.sum;
     part.each([&](i32 i, i32 at) {
-      const Eight<kIn> value = kept.get(i);
-      Eight<kOut>::of([&](i32 n) {
+      const Vec8<kIn> value = kept.get(i);
+      Vec8<kOut>::of([&](i32 n) {
         return arch::exp2((value.get(n) - all.top) * kLog2E) * scale;
       }).store(y, at);
     });

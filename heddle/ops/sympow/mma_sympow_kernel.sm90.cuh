@@ -60,9 +60,9 @@ struct Kernel {
   using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;
   static constexpr u32 kThreads = 128 * (kGroups + 1);
 
-  using Bringer = Role<128, 40>;
+  using Producer = Role<128, 40>;
   using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   struct Place {
     i32 b, h, chunk, begin, steps, part;
@@ -114,8 +114,8 @@ struct Kernel {
       __syncthreads();
     const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(ring, a, maps, rank);
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(ring, a, maps, rank);
     } else {
       All::template enter<Multiplier>();
       multiply(ring, a, rank);
@@ -124,7 +124,7 @@ struct Kernel {
   }
 
   // Each CTA of a cluster brings its positions to all.
-  static void bring(const Ring& ring, const MmaSympow& a, const TensorMap* maps, u32 rank) {
+  static void produce(const Ring& ring, const MmaSympow& a, const TensorMap* maps, u32 rank) {
     constexpr i32 kMine = 64 / kCluster;
     constexpr u16 kAll = (1 << kCluster) - 1;
     typename Ring::Place place;

@@ -43,9 +43,9 @@ struct Kernel {
   using Queries = SlotRing<2, (kWideRows + kWide) * kRowBytes>;        // queries, dy
   static constexpr u32 kThreads = 128 * (kGroups + 1), kGateBytes = kGroups * 2 * kKeys * 4;
 
-  using Bringer = Role<128, 40>;
+  using Producer = Role<128, 40>;
   using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   using Place = QueryTile<kRows, kKeys>;
 
@@ -56,8 +56,8 @@ struct Kernel {
     if (threadIdx.x == 0) queries.init(kGroups), ring.init(kGroups);
     __syncthreads();
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(queries, ring, a, maps);
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(queries, ring, a, maps);
     } else {
       All::template enter<Multiplier>();
       multiply(queries, ring, gates, a, reinterpret_cast<const float2*>(workspace));
@@ -65,8 +65,8 @@ struct Kernel {
   }
 
   // Maps: q, k, v, dy.
-  static void bring(const Queries& queries, const Ring& ring, const PowerAttentionBackward& a,
-                    const TensorMap* maps) {
+  static void produce(const Queries& queries, const Ring& ring, const PowerAttentionBackward& a,
+                      const TensorMap* maps) {
     typename Queries::Place q;
     typename Ring::Place place;
     const i32 all = tiles_of<kRows>(a);

@@ -16,7 +16,7 @@
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/sympow/power_attention.h"
 #include "heddle/ops/sympow/power_attention_parts_kernel.sm90.cuh"
 
@@ -45,9 +45,9 @@ struct Kernel {
   using Queries = SlotRing<1, kWideRows * kRowBytes>;
   static constexpr u32 kThreads = 128 * (kGroups + 1), kGateBytes = kGroups * 2 * kKeys * 4;
 
-  using Bringer = Role<128, 40>;
+  using Producer = Role<128, 40>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : kGroups == 3 ? 152 : 104>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   using Place = QueryTile<kRows, kKeys>;
 
@@ -58,16 +58,16 @@ struct Kernel {
     if (threadIdx.x == 0) queries.init(kGroups), ring.init(kGroups);
     __syncthreads();
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(queries, ring, a, maps);
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(queries, ring, a, maps);
     } else {
       All::template enter<Multiplier>();
       multiply(queries, ring, gates, a);
     }
   }
 
-  static void bring(const Queries& queries, const Ring& ring, const PowerAttention& a,
-                    const TensorMap* maps) {
+  static void produce(const Queries& queries, const Ring& ring, const PowerAttention& a,
+                      const TensorMap* maps) {
     typename Queries::Place q;
     typename Ring::Place place;
     const i32 all = tiles_of<kRows>(a);

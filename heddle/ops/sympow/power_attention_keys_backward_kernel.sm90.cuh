@@ -47,9 +47,9 @@ struct Kernel {
   static constexpr u32 kThreads = 128 * (kGroups + 1), kFactBytes = kQueries * 16;
   static constexpr u32 kGateBytes = kGroups * 2 * kFactBytes;
 
-  using Bringer = Role<128, 40>;
+  using Producer = Role<128, 40>;
   using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   // Tiles of a chunk, the longest first.
   struct Place {
@@ -73,8 +73,8 @@ struct Kernel {
     if (threadIdx.x == 0) keys.init(kGroups), ring.init(kGroups);
     __syncthreads();
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(keys, ring, a, maps);
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(keys, ring, a, maps);
     } else {
       All::template enter<Multiplier>();
       multiply(keys, ring, facts, a, reinterpret_cast<const float2*>(workspace));
@@ -82,8 +82,8 @@ struct Kernel {
   }
 
   // Maps: q, k, v, dy.
-  static void bring(const Keys& keys, const Ring& ring, const PowerAttentionKeysBackward& a,
-                    const TensorMap* maps) {
+  static void produce(const Keys& keys, const Ring& ring, const PowerAttentionKeysBackward& a,
+                      const TensorMap* maps) {
     typename Keys::Place k;
     typename Ring::Place place;
     const i32 all = tiles_of<kRows>(a);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/sympow/power_attention_past_backward.h"
 #include "heddle/ops/sympow/row_lanes_kernel.sm80.cuh"
 
@@ -29,13 +29,13 @@ struct Kernel {
     const i32 words = a.y.size[3] / 8, lane = Row::lane();
     const float square = a.scale * a.scale, raised = a.power == 2 ? square : square * square;
     const float factor = a.l.exists() ? exp(row.at(a.l)) * raised : raised;
-    Eight<kDy> dy;
+    Vec8<kDy> dy;
     if (lane < words) dy.load(row.template row<kDy>(a.dy), lane);
     float inverse = 1, of_total = row.at(a.dtotal);
     if (a.normalise) {
       float sum = 0;
       if (lane < words) {
-        Eight<kY> y;
+        Vec8<kY> y;
         y.load(row.template row<kY>(a.y), lane);
         sum = dot(dy, y);
       }
@@ -44,7 +44,7 @@ struct Kernel {
     }
     if (line >= all) return;
     if (lane < words)
-      Eight<kPast>::of([&](i32 i) {
+      Vec8<kPast>::of([&](i32 i) {
         return dy.get(i) * (inverse * factor);
       }).store(row.template row<kPast>(a.dpast), lane);
     // Column E belongs to the total; the rest counts nothing.

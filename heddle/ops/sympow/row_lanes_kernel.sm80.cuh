@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 
 namespace heddle::device::row_lanes {
 
@@ -32,7 +32,7 @@ struct RowLanes {
 };
 
 template <DType kLeft, DType kRight>
-inline float dot(const Eight<kLeft>& left, const Eight<kRight>& right) {
+inline float dot(const Vec8<kLeft>& left, const Vec8<kRight>& right) {
   float sum = 0;
 #pragma unroll
   for (i32 i = 0; i < 8; ++i) sum = fma(left.get(i), right.get(i), sum);
@@ -40,8 +40,8 @@ inline float dot(const Eight<kLeft>& left, const Eight<kRight>& right) {
 }
 // A word whose first element is `first` and whose others are 0.
 template <DType kType>
-inline Eight<kType> alone(float first) {
-  return Eight<kType>::of([&](i32 i) { return i == 0 ? first : 0.0f; });
+inline Vec8<kType> alone(float first) {
+  return Vec8<kType>::of([&](i32 i) { return i == 0 ? first : 0.0f; });
 }
 
 // Row `line` of all, in the order of memory.

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/sympow/row_lanes_kernel.sm80.cuh"
 #include "heddle/ops/sympow/state_values_backward.h"
 
@@ -38,13 +38,13 @@ struct Kernel {
       const float decay = a.l.exists() ? exp(last - row.at(a.l)) : 1.0f;
       float sum = 0;
       if (Row::lane() < words) {
-        Eight<kType> v;
-        Eight<kGiven> ds;
+        Vec8<kType> v;
+        Vec8<kGiven> ds;
         v.load(row.template row<kType>(a.v), Row::lane()),
             ds.load(row.template row<kGiven>(a.ds), Row::lane());
         sum = dot(v, ds);
         if (exists)
-          Eight<kType>::of([&](i32 i) {
+          Vec8<kType>::of([&](i32 i) {
             return ds.get(i) * decay;
           }).store(row.template row<kType>(a.dv), Row::lane());
       }

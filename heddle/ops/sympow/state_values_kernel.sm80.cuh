@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/sympow/row_lanes_kernel.sm80.cuh"
 #include "heddle/ops/sympow/state_values.h"
 
@@ -29,9 +29,9 @@ struct Kernel {
     const i32 last = tiles.chunk_end(row.t / tiles.chunk) - 1, words = a.v.size[3] / 8;
     const float decay = a.l.exists() ? exp(row.at(a.l, last) - row.at(a.l)) : 1.0f;
     if (Row::lane() < words) {
-      Eight<kType> v;
+      Vec8<kType> v;
       v.load(row.template row<kType>(a.v), Row::lane());
-      Eight<kType>::of([&](i32 i) {
+      Vec8<kType>::of([&](i32 i) {
         return v.get(i) * decay;
       }).store(row.template row<kType>(a.s), Row::lane());
     }

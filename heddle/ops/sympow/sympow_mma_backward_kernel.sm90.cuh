@@ -51,9 +51,9 @@ struct Kernel {
   using RowRing = SlotRing<2, (kWideRows + kWide) * kRowBytes>;  // x, then dy
   static constexpr u32 kThreads = 128 * (kGroups + 1), kSlotBytes = kTiles * 128 * 16;
 
-  using Bringer = Role<128, 40>;
+  using Producer = Role<128, 40>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 152>;
-  using All = Roles<Bringer, Multiplier>;
+  using All = Roles<Producer, Multiplier>;
 
   using Place = RowTile<kRows, kCluster, kBlocks>;
 
@@ -68,8 +68,8 @@ struct Kernel {
       __syncthreads();
     const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
     if (threadIdx.x < 128) {
-      All::template enter<Bringer>();
-      if (threadIdx.x == 0) bring(rows, ring, a, maps, rank);
+      All::template enter<Producer>();
+      if (threadIdx.x == 0) produce(rows, ring, a, maps, rank);
     } else {
       All::template enter<Multiplier>();
       multiply(rows, ring, slots, a, rank);
@@ -77,8 +77,8 @@ struct Kernel {
     if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
   }
 
-  static void bring(const RowRing& rows, const Ring& ring, const SympowMmaBackward& a, const TensorMap* maps,
-                    u32 rank) {
+  static void produce(const RowRing& rows, const Ring& ring, const SympowMmaBackward& a,
+                      const TensorMap* maps, u32 rank) {
     typename RowRing::Place x;
     typename Ring::Place place;
     const EveryTile<kCluster> mine;

@@ -8,7 +8,7 @@
 #include "heddle/kit/arch/mma.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/store_pair.cuh"
-#include "heddle/kit/rows/eight.cuh"
+#include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/transpose/transpose.h"
 
 namespace heddle::device::transpose {

@@ -9,7 +9,7 @@ namespace heddle::device {
 
 // Eight neighbouring elements as they lie in memory.
 template <DType kType>
-struct Eight {
+struct Vec8 {
   static constexpr i32 kWords = size_of(kType) / 2;
   uint4 words[kWords] = {};
 
@@ -52,7 +52,7 @@ struct Eight {
   }
   // make(i): the value of element i.
   template <class Make>
-  static Eight of(Make&& make) {
+  static Vec8 of(Make&& make) {
     u32 bits[4 * kWords];
 #pragma unroll
     for (i32 i = 0; i < 4 * kWords; ++i) {
@@ -61,7 +61,7 @@ struct Eight {
       else
         bits[i] = pack_two(kType, make(2 * i), make(2 * i + 1));
     }
-    Eight made;
+    Vec8 made;
 #pragma unroll
     for (i32 i = 0; i < kWords; ++i)
       made.words[i] = {bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]};
