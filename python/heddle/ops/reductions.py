@@ -2,18 +2,21 @@
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any, TypeVar
 
 from heddle.errors import InvalidArgument, named
 from heddle.ops.functions import FUNCTIONS
 
-T = TypeVar("T")
-Dims = int | Sequence[int] | None
+TYPE_CHECKING = False  # a type checker takes it for true; `import heddle.ops` is shorter without typing
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+    Dims = int | Sequence[int] | None
 
 
 @named
-def sum(x: T, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+def sum(x: "T", dim: "Dims" = None, keepdim: bool = False, *, dtype: "Any" = None) -> "T":
     """The sum over `dim`: a dimension, several, or None for all. It is added up in float32.
 
     The result has the dtype of x, or float32 where `dtype` says so. Dimensions may lie in any order; x is
@@ -23,13 +26,13 @@ def sum(x: T, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> 
 
 
 @named
-def mean(x: T, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+def mean(x: "T", dim: "Dims" = None, keepdim: bool = False, *, dtype: "Any" = None) -> "T":
     """The mean over `dim`, as heddle.ops.sum; NaN where there are no elements."""
     return _reduced("mean", "mean", x, dim, keepdim, dtype)
 
 
 @named
-def amax(x: T, dim: Dims = None, keepdim: bool = False) -> T:
+def amax(x: "T", dim: "Dims" = None, keepdim: bool = False) -> "T":
     """The maximum over `dim`; NaN where one of the elements is NaN. Elements that are the largest share the
     gradient. Raises InvalidArgument for a dimension without elements."""
     return _reduced("amax", "max", x, dim, keepdim, None)
