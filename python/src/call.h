@@ -20,9 +20,22 @@ struct Given {
 // Sorts the arguments of a call. Throws Error for one that is missing, unknown or given twice.
 Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t count, PyObject* names);
 
-// Runs the op on the tensors themselves, which must be memory. Nothing runs, and the result is null, for a call whose inputs
-// torch.autocast wants to convert first, if `sees_autocast`.
-Object run_op(OpEntry& entry, const Given& given, bool sees_autocast = false);
+// The end of a call that torch.autocast may take over.
+struct Outcome {
+  enum class Kind : u8 {
+    kRan,
+    kWantsAutocast,  // nothing ran: torch.autocast converts the inputs first
+  };
+
+  Kind kind;
+  Object result;  // null unless the call ran
+};
+
+// Runs the op on the tensors themselves, which must be memory, whether or not torch.autocast is on.
+Object run_op(OpEntry& entry, const Given& given);
+
+// Runs it in the same way, unless torch.autocast wants to convert the inputs first.
+Outcome run_unless_autocast(OpEntry& entry, const Given& given);
 
 // Calls it by whichever way the call must take, as heddle.ops has it.
 Object call_op(OpEntry& entry, const Given& given);

@@ -73,8 +73,10 @@ PyObject* call_past_dispatcher(PyObject* self, PyObject* const* args, Py_ssize_t
     try {
       const Given given = sort_arguments(function.entry, args, count, names);
       const CallRange range(function.entry);
-      if (!given.out && is_plain_torch(given))
-        if (Object result = run_op(function.entry, given, true)) return result.release();
+      if (!given.out && is_plain_torch(given)) {
+        Outcome outcome = run_unless_autocast(function.entry, given);
+        if (outcome.kind == Outcome::Kind::kRan) return outcome.result.release();
+      }
     } catch (const Error&) {
     }
     return call_with(function.registered, args, count, names);
@@ -117,7 +119,8 @@ Object call_op(OpEntry& entry, const Given& given) {
   try {
     if (route == Route::kGradient) return owned(call_with_gradient(entry, given));
     if (route != Route::kDirect) return owned(call_torch(entry, given, route));
-    if (Object result = run_op(entry, given, true)) return result;
+    Outcome outcome = run_unless_autocast(entry, given);
+    if (outcome.kind == Outcome::Kind::kRan) return std::move(outcome.result);
     return owned(call_torch(entry, given, Route::kAutocast));
   } catch (const NotMemory&) {
     return owned(call_torch(entry, given, Route::kDispatch));

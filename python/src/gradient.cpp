@@ -89,10 +89,10 @@ bool fits_node(const Differentiable& op, const Given& given) {
   return node_table->takes(given.inputs.begin(), i32(given.inputs.size()));
 }
 
-// Null where autocast converts the inputs first.
-PyObject* call_with_node(Differentiable& op, const Given& given) {
-  Object result = run_op(op.entry, given, true);
-  if (!result) return nullptr;
+Outcome call_with_node(Differentiable& op, const Given& given) {
+  Outcome outcome = run_unless_autocast(op.entry, given);
+  if (outcome.kind == Outcome::Kind::kWantsAutocast) return outcome;
+  const Object& result = outcome.result;
   Few<PyObject*> outputs;
   outputs.resize(size_t(op.outputs));
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -100,7 +100,7 @@ PyObject* call_with_node(Differentiable& op, const Given& given) {
   if (node_table->attach(op, given.inputs.begin(), outputs.begin(), given.attributes.begin()) != 0)
     throw PythonError{};
   last_path().gradient = "node";
-  return result.release();
+  return outcome;
 }
 
 PyObject* call_with_python(OpEntry& entry, const Given& given) {
@@ -195,8 +195,10 @@ PyObject* call_with_gradient(OpEntry& entry, const Given& given) {
   if (!std::exchange(has_asked, true)) tell_python("find");
   if (node_table && !given.out && !entry.op.gradient.empty()) {
     Differentiable& op = differentiable(entry);
-    if (fits_node(op, given))
-      if (PyObject* const result = call_with_node(op, given)) return result;
+    if (fits_node(op, given)) {
+      Outcome outcome = call_with_node(op, given);
+      if (outcome.kind == Outcome::Kind::kRan) return outcome.result.release();
+    }
   }
   return call_with_python(entry, given);
 }

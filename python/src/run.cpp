@@ -84,11 +84,20 @@ class Call {
     results_.resize(entry.outputs.size());
   }
 
-  Object run(bool sees_autocast) {
+  void read_arguments() {
     set_attributes(entry_, given_, args_);
     for (size_t i = 0; i < entry_.inputs.size(); ++i)
       if (given_.inputs[i]) read_input(entry_.inputs[i], given_.inputs[i]);
-    if (sees_autocast && wants_autocast()) return {};
+  }
+
+  // True where torch.autocast has a rule for the op, and is on. As in torch, a call that is given its outputs is not converted.
+  bool wants_autocast() const {
+    const bool has_rule = place_.kind == MemoryPlace::Kind::kGpu ? entry_.autocast != Autocast::kNothing
+                                                                 : entry_.autocast == Autocast::kLower;
+    return has_rule && !given_.out && kind_->library == Kind::Library::kTorch && is_any_autocast_enabled();
+  }
+
+  Object run() {
     take_outputs();
     if (kind_->library == Kind::Library::kTorch) prepare_torch();
     if (entry_.op.configs && !is_reference_) choose_config();
@@ -214,13 +223,6 @@ class Call {
         if (result) require_no_gradient(entry_.op.name, result.get());
   }
 
-  // As in torch, a call that is given its outputs is not converted.
-  bool wants_autocast() const {
-    const bool has_rule = place_.kind == MemoryPlace::Kind::kGpu ? entry_.autocast != Autocast::kNothing
-                                                                 : entry_.autocast == Autocast::kLower;
-    return has_rule && !given_.out && kind_->library == Kind::Library::kTorch && is_any_autocast_enabled();
-  }
-
   void choose_config() {
     const bool on_gpu = place_.kind == MemoryPlace::Kind::kGpu;
     static tune::OpTuner* of_cpu = nullptr;  // the interpreter's lock guards it
@@ -339,7 +341,7 @@ class Call {
       kept_.push_back(owned(PyObject_CallMethod(input, "cpu", nullptr)));
       input = kept_.back().get();
     }
-    const Object made = Call(entry_, on_host).run(false);
+    const Object made = run_op(entry_, on_host);
     size_t at = 0;
     for (size_t i = 0; i < results_.size(); ++i) {
       if (!results_[i] || entry_.outputs[i].field->optional) continue;
@@ -396,8 +398,17 @@ Path& last_path() {
   return path;
 }
 
-Object run_op(OpEntry& entry, const Given& given, bool sees_autocast) {
-  return Call(entry, given).run(sees_autocast);
+Object run_op(OpEntry& entry, const Given& given) {
+  Call call(entry, given);
+  call.read_arguments();
+  return call.run();
+}
+
+Outcome run_unless_autocast(OpEntry& entry, const Given& given) {
+  Call call(entry, given);
+  call.read_arguments();
+  if (call.wants_autocast()) return {Outcome::Kind::kWantsAutocast, {}};
+  return {Outcome::Kind::kRan, call.run()};
 }
 
 }  // namespace heddle::python
