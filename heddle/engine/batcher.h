@@ -77,7 +77,7 @@ class Batcher {
   void add(std::shared_ptr<BatchJob> job);
   // Forgets the job if it waits or runs, without end(); not from a callback.
   void drop(const BatchJob& job);
-  // Forgets jobs that neither wait nor run.
+  // True if no job waits or runs.
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Runs one step. Throws as Engine::step(), with the name of the job. If all sequences are answering and none wants
   // logits, it runs as many steps as one launch holds, at most `most`, until an answer ends.

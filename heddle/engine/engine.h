@@ -81,9 +81,10 @@ class Engine {
 
   // The most rows that one step may have.
   i32 max_rows(bool all_logits = false) const;
-  // Runs one step. Throws NotFiniteLogits, with the position and the first op whose result is not finite, when logits
-  // that are fetched or chosen from have NaN or plus infinity, or nothing but minus infinity. Throws Error with the values when a token is outside the vocabulary, when a sequence comes
-  // twice or would exceed its context, or when a step cannot hold that many rows and sequences.
+  // Runs one step. Throws NotFiniteLogits, with the position and the first op whose result is not finite, when
+  // logits that are fetched or chosen from contain NaN or +infinity, or are all -infinity. Throws Error with the
+  // values when a token is outside the vocabulary, when a sequence comes twice or would exceed its context, or
+  // when a step cannot hold that many rows and sequences.
   StepResult step(std::span<const StepRequest> requests, const StepOptions& options = {});
   static constexpr i32 kMostSteps = StepDevice::kHistory;  // steps in one call
 

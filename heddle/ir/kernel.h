@@ -21,7 +21,7 @@ struct KernelTarget {
   i32 multiprocessors = 0;
   i64 shared_bytes = 0;      // the most that a CTA may have
   bool tensor_maps = false;  // bulk copies of boxes of a tensor
-  bool fast_memory = false;  // as of an H200: arithmetic between a kernel's loads and stores takes its time
+  bool fast_memory = false;  // like an H200's: arithmetic between loads and stores shows in the run time
 };
 
 // The permutation of the 16-byte words of a box in shared memory: none, or within rows of so many bytes.

@@ -6,6 +6,7 @@
 #include "heddle/base/integer.h"
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/arch/target.h"
 #include "heddle/ops/attention/attention.h"
 
 namespace heddle::attention {
@@ -24,7 +25,7 @@ bool is_dim(i32 dim) {
 }
 
 std::string why_not(const Attention& a, const KernelTarget& target) {
-  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  if (std::string why = why_not_sm90(target); !why.empty()) return why;
   if (a.q.size[0] <= kManyStepRows)
     return fmt::format("it has {} rows; must be more than {}", a.q.size[0], kManyStepRows);
   if (a.max_splits != 1) return fmt::format("positions are cut into {} parts; must be one", a.max_splits);

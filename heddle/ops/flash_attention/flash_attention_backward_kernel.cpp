@@ -1,6 +1,7 @@
 // Plans flash_attention_backward as whole kernels (flash_attention_backward_kernel.sm90.cuh): what fits.
 #include <algorithm>
 
+#include "heddle/kit/arch/target.h"
 #include "heddle/ops/flash_attention/attention_kernel.h"
 #include "heddle/ops/flash_attention/flash_attention_backward.h"
 
@@ -17,7 +18,7 @@ i32 dim_of(const FlashAttentionBackward& a) {
 }
 
 std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target) {
-  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  if (std::string why = why_not_sm90(target); !why.empty()) return why;
   for (const auto& [name, tensor] : {std::pair{"q", &a.q},
                                      {"k", &a.k},
                                      {"v", &a.v},

@@ -11,7 +11,7 @@
 // thread of a CTA walks the lists of its keys.
 // In loops on purpose: 1 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 2 empty-l1: a CTA waits for its turn
-// Known: 20 spill: of the helper threads, and of products whose scores are modified; its times in bench/results have them
+// Known: 20 spill: of the helper threads, and of products whose scores are modified; the times in bench/results include them
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"

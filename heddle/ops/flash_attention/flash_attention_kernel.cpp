@@ -2,6 +2,7 @@
 // configurations.
 #include <algorithm>
 
+#include "heddle/kit/arch/target.h"
 #include "heddle/ops/flash_attention/attention_kernel.h"
 #include "heddle/ops/flash_attention/flash_attention.h"
 
@@ -57,7 +58,7 @@ std::vector<Shape> shapes_of(const FlashAttention& a) {
 
 // Nothing here may follow from the number of rows: the tiles of the body have other sums.
 std::string why_not(const FlashAttention& a, const KernelTarget& target) {
-  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  if (std::string why = why_not_sm90(target); !why.empty()) return why;
   for (const auto& [name, tensor] : {std::pair{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"y", &a.y}})
     if (std::string why = why_no_boxes(name, *tensor, a.q.dtype); !why.empty()) return why;
   if (a.v.last() % 8 != 0)

@@ -2,7 +2,7 @@
 // have 64 queries each. Scores and weights stay in registers; the product of weights and values runs during the softmax of the next
 // scores, and groups take turns at the tensor cores. CTAs go from tile to tile, those with the most keys first. Keys are taken from
 // the last block to the first, so the order of each sum depends on the sequence and the constants alone.
-// Known: 8 spill: of few words in a block of keys; its times in bench/results have them
+// Known: 8 spill: a few words per block of keys; the times in bench/results include them
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"

@@ -22,8 +22,8 @@ void infer(std::byte* args) {
   set_output("linear", "y", a.y, a.x.dtype, {a.x.size[0], a.w.rows()});
 }
 
-// A GPU takes many rows in tiles of both dimensions, that neither x nor the weight is read too often: of as many columns as
-// leave three quarters of an H200's 132 SMs a tile.
+// For many rows, a GPU tiles both dimensions so that x and the weight are read few times. It takes the widest tile of columns that
+// still gives three quarters of an H200's 132 SMs a tile.
 constexpr i32 kTileRows = 128, kEnoughTiles = 96;
 
 i32 tile_cols(i32 rows, i32 rows_of_weight) {

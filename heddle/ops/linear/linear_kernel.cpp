@@ -7,6 +7,7 @@
 #include "heddle/ir/product.h"
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/arch/target.h"
 #include "heddle/ops/linear/linear.h"
 
 namespace heddle::linear {
@@ -33,7 +34,7 @@ const Shape& shape_for(const Linear& a, i32 multiprocessors) {
 }
 
 std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
-  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  if (std::string why = why_not_sm90(target); !why.empty()) return why;
   if (a.x.size[0] <= kManyStepRows)
     return fmt::format("it has {} rows; must be more than {}", a.x.size[0], kManyStepRows);
   const DType x = a.x.dtype, w = a.w.data.dtype;

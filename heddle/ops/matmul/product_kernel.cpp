@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "heddle/base/integer.h"
+#include "heddle/kit/arch/target.h"
 #include "heddle/ops/matmul/tile_shapes.h"
 
 namespace heddle {
@@ -126,7 +127,7 @@ std::string why_dtypes(const ProductCall& call) {
 
 // Nothing here may follow from the number of rows: the tiles of the body have other sums.
 std::string why_not(const ProductCall& call, const KernelTarget& target) {
-  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  if (std::string why = why_not_sm90(target); !why.empty()) return why;
   return call.why_not.empty() ? why_operands(call) : call.why_not;
 }
 

@@ -9,7 +9,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   constexpr i32 kPositions = 64;  // a stage has so many
   KernelPlan plan{.file = "sm90"};
   plan.why_not =
-      first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
+      first_of({why_not_sm90(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
                 why_rows("v", a.v, a.x.dtype), why_rows("s", a.s, a.s.dtype),
                 a.chunk % kPositions == 0
                     ? ""

@@ -1,7 +1,7 @@
 // mma_sympow as a whole kernel on sm_90a: phi' is the left operand of wgmma, made in registers. A lane's pairs run over
 // time: the loads of matrices turn x, so that a pair of x1[j] is the lane's own, and that of x0[i] comes from another lane of the warp.
-// Shared memory is what binds: so a group of four warps has a unit of blocks of phi, two tiles s0 by kFast tiles s1, each loaded and
-// shuffled once for all of the unit's blocks. The square root of 2 multiplies FP32 sums. CTAs of a cluster have different units of one
+// Shared-memory bandwidth is the limit. Each group of four warps therefore computes a unit of blocks of phi, two tiles s0 by kFast
+// tiles s1, and loads and shuffles every tile once per unit. The square root of 2 multiplies FP32 sums. CTAs of a cluster have different units of one
 // chunk, and share x and v. For power 4 a unit has the last two of a block's four tiles, times one element of each of the first two: a
 // lane multiplies its pairs of x1 by these. Chunks are multiples of 64 positions, or one alone: a bulk copy reads zeros beyond the last position.
 #pragma once

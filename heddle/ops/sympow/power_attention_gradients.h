@@ -14,7 +14,7 @@ KernelPlan plan_of_gradient(const Args& a, const KernelTarget& target, i32 most_
   KernelPlan plan{.file = "sm90"};
   constexpr i32 kMostColumns = 80;
   plan.why_not =
-      first_of({why_target(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
+      first_of({why_not_sm90(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
                 why_rows("k", a.k, a.q.dtype), why_rows("v", a.v, a.q.dtype), why_rows("dy", a.dy, a.q.dtype),
                 why_rows("y", a.y, a.q.dtype),
                 a.q.size[3] <= most_elements

@@ -8,7 +8,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   const auto& a = as<PowerAttention>(args);
   KernelPlan plan{.file = "sm90"};
   plan.why_not =
-      first_of({why_target(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
+      first_of({why_not_sm90(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
                 why_rows("k", a.k, a.q.dtype), why_rows("v", a.v, a.q.dtype), why_dtype("y", a.y.dtype),
                 why_rows("y", a.y, a.y.dtype), why_past(a.past, a.q.dtype)});
   if (!plan.why_not.empty()) return plan;

@@ -8,18 +8,13 @@
 #include "heddle/base/integer.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/arch/target.h"
 
 namespace heddle {
 
 constexpr i64 kKernelBox = 64 * 128;  // bytes of 64 rows of 64 elements
 constexpr i64 kKernelBarriers = 16;   // bytes of a stage's barriers
 constexpr i32 kMostKernelColumns = 128;
-
-// The reason why a target has none of the kernels for sm_90a; empty: it has them.
-inline std::string why_target(const KernelTarget& target) {
-  if (target.arch == 90 && target.tensor_maps) return {};
-  return "it is for compute capability 9.0 with tensor maps";
-}
 
 // The reason why a tensor [., ., ., columns] of `dtype` is not taken: rows must begin at multiples of 16 bytes.
 inline std::string why_rows(const char* name, const Tensor& tensor, DType dtype) {

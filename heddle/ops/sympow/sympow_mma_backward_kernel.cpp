@@ -7,7 +7,7 @@ namespace heddle::sympow_mma_backward {
 KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<SympowMmaBackward>(args);
   KernelPlan plan{.file = "sm90"};
-  plan.why_not = first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
+  plan.why_not = first_of({why_not_sm90(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
                            why_rows("s", a.s, a.x.dtype), why_rows("dy", a.dy, a.x.dtype),
                            why_rows("dx", a.dx, a.dx.dtype)});
   if (!plan.why_not.empty()) return plan;

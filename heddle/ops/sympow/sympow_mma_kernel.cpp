@@ -7,7 +7,7 @@ namespace heddle::sympow_mma {
 KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<SympowMma>(args);
   KernelPlan plan{.file = "sm90"};
-  plan.why_not = first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
+  plan.why_not = first_of({why_not_sm90(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
                            why_rows("s", a.s, a.x.dtype), why_rows("y", a.y, a.y.dtype)});
   if (!plan.why_not.empty()) return plan;
   // Measured on an H100: four groups for narrow states, two for wide ones, whose sums take more registers. Power 4 keeps more of x in

@@ -12,9 +12,9 @@ constexpr int kNodeVersion = 1;  // this file's
 
 // A differentiable op; it lives as long as the process.
 struct NodeOp {
-  const char* name;  // its nodes have it
+  const char* name;  // names its nodes
   int32_t inputs, outputs, attributes, saved;
-  const int32_t* places;  // what the backward reads: numbers of inputs, and of outputs after those
+  const int32_t* places;  // numbers of the inputs, and of outputs after those, that the backward reads
 };
 
 // The shape that a gradient must have, and its dtype as DLPack has it.
