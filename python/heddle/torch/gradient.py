@@ -58,15 +58,14 @@ def own_rule(info, made):
     saved = tuple(place for place, name in enumerate(arguments) if name in parameters)
     names = (*(arguments[place] for place in saved), *(f"d{each.field}" for each in info.results))
     gradients = tuple(f"d{each.field}" for each in info.inputs)
+    reads = tuple(f"d{each}" for each in made.cls.declaration.names(False))  # optional ones are not last here
     defaults = {each.name: each.default for each in info.attributes}
 
     def run(needs, values, grads, attributes, forms):
         known = {**dict(zip(names, (*values, *grads), strict=True)), **defaults, **attributes}
         found = made.cls.backward(*[known[each] for each in parameters])
         if not isinstance(found, dict):
-            found = dict(
-                zip(gradients, found if isinstance(found, (tuple, list)) else (found,), strict=False)
-            )
+            found = dict(zip(reads, found if isinstance(found, (tuple, list)) else (found,), strict=False))
         for each, needed in zip(gradients, needs, strict=True):
             if needed and found.get(each) is None:
                 raise InvalidArgument(
