@@ -29,6 +29,8 @@ def number_of(row, field):
     if name.startswith("peer"):
         peers = row.get("peers", {})
         found = next((peers[peer] for peer in peers if peer.startswith(name[len("peer ") :])), None)
+    if isinstance(found, dict):  # a suite's peers have their times and more
+        found = found.get("us")
     if found is None:
         return None
     if sign:
