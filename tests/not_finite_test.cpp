@@ -70,7 +70,7 @@ class Overflow : public testing::TestWithParam<std::string> {
   }
   // That position 5 was named, and the op.
   static void expect_named(const std::string& said) {
-    for (const char* word : {"[logits] those of position 5 have NaN", "(layer_norm) at position 5"})
+    for (const char* word : {"[logits] position 5: the logits contain NaN", "(layer_norm) at position 5"})
       EXPECT_NE(said.find(word), std::string::npos) << said;
   }
 
@@ -112,13 +112,13 @@ TEST_P(Overflow, EndsAPromptWhoseLogitsAreWanted) {
   const SequenceId id = every->open({});
   const StepRequest all{id, tokens, true};
   const std::string first = error_of([&] { every->step(std::span(&all, 1)); });
-  EXPECT_NE(first.find("[logits] those of position "), std::string::npos) << first;
+  EXPECT_NE(first.find("[logits] position "), std::string::npos) << first;
   EXPECT_NE(first.find("(layer_norm) at position 5"), std::string::npos) << first;
   // The overflow of an earlier position reaches later ones through attention; it is named where it began.
   const auto last = engine();
   const StepRequest one{last->open({}), tokens, true};
   const std::string said = error_of([&] { last->step(std::span(&one, 1), {.logits = false}); });
-  EXPECT_NE(said.find("those of position 7 have NaN"), std::string::npos) << said;
+  EXPECT_NE(said.find("position 7: the logits contain NaN"), std::string::npos) << said;
   EXPECT_NE(said.find("(layer_norm) at position 5"), std::string::npos) << said;
 }
 
@@ -209,7 +209,8 @@ TEST_F(Commands, NameTheFirstOpOfAnOverflow) {
   change("model.layers.1.mlp.down_proj.weight", [](EditableTensor& tensor) {
     for (size_t i = 0; i < tensor.data.size() / size_t(size_of(tensor.dtype)); ++i) put(tensor, i, kHuge);
   });
-  expect_all({"[logits] those of position ", " have NaN or infinity", "layers.1.", "(linear) at position 0"});
+  expect_all(
+      {"[logits] position ", ": the logits contain NaN or +infinity", "layers.1.", "(linear) at position 0"});
 }
 
 TEST_F(Commands, NameThePromptOfABatch) {
@@ -221,7 +222,7 @@ TEST_F(Commands, NameThePromptOfABatch) {
     const Outcome outcome = run_program({.args = {"generate", model, "--prompts", prompts, "--out",
                                                   scratch.path("out"), "--temperature", temperature}});
     EXPECT_EQ(outcome.code, 1) << outcome.err;
-    EXPECT_NE(outcome.err.find("heddle: [" + prompts + ":2] [logits] those of position "), std::string::npos)
+    EXPECT_NE(outcome.err.find("heddle: [" + prompts + ":2] [logits] position "), std::string::npos)
         << outcome.err;
   }
 }

@@ -98,10 +98,10 @@ EVERYTHING = "".join(
     f'#include "{path}"\n'
     for path in (
         "heddle/kit/kernel_sm80.cuh",
-        *headers("kit/arch"),
+        "heddle/kit/arch/tensor_map.h",
         *(
             path
-            for room in ("move", "rows", "value")
+            for room in ("arch", "move", "rows", "value")
             for path in headers(f"kit/{room}")
             if path[-3:] == "cuh"
         ),

@@ -98,11 +98,27 @@ def test_it_is_a_wheel_that_pip_installs(wheel, tmp_path):
     subprocess.run([*pip, str(wheel)], check=True)
     files = [path for path in tmp_path.rglob("*.cubin") if path.parent.name == "cuda13"]
     assert len(files) >= 3  # f32, f16, bf16
-    heard = []
-    again = heddle.package.make(ARCH, tmp_path, ops=["softmax"], progress=heard.append)
+    again = heddle.package.make(ARCH, tmp_path, ops=["softmax"])
     assert again.read_bytes() == wheel.read_bytes()
-    assert {(each.doing, each.what) for each in heard} == {("compiling", "kernels")}
-    assert heard[-1].done == heard[-1].all
+
+
+HEARS = """
+import heddle.package
+heard = []
+heddle.package.make({arch!r}, {folder!r}, ops=["scale"], progress=heard.append)
+assert {{(each.doing, each.what) for each in heard}} == {{("compiling", "kernels")}}, heard
+assert heard[-1].done == heard[-1].all > 0
+"""
+
+
+@needs_compiler
+def test_it_tells_how_far_it_has_compiled(tmp_path):
+    """With an empty cache, which a process opens once."""
+    subprocess.run(
+        [sys.executable, "-c", HEARS.format(arch=ARCH, folder=str(tmp_path))],
+        env=os.environ | {"HEDDLE_CACHE": str(tmp_path / "cache")},
+        check=True,
+    )
 
 
 @needs_compiler
