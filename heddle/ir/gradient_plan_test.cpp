@@ -16,7 +16,7 @@ std::vector<std::string> names_of(std::span<const Field* const> fields) {
   return names;
 }
 
-std::vector<std::string> ops_for(const GradientPlan& plan, std::vector<std::string> wanted) {
+std::vector<std::string> ops_for(const GradientPlan& plan, const std::vector<std::string>& wanted) {
   std::vector<int> values;
   for (const std::string& name : wanted) values.push_back(plan.find(name));
   std::vector<std::string> ops;
