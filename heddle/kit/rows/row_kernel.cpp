@@ -472,7 +472,7 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
 
 }  // namespace
 
-void set_row_kernel(OpSpec& op, RowRule rule) {
+void set_row_kernel(OpSpec& op, const RowRule& rule) {
   op.kernel = [rule](const std::byte* args, const KernelTarget& target, const OpConfig& config) {
     constexpr i32 kFirstArch = 80;
     if (target.arch < kFirstArch)

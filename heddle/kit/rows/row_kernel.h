@@ -55,7 +55,7 @@ using RowRule = std::function<RowWork(const std::byte* args)>;
 // Gives an op its kernel and the kernel's configurations: threads of a CTA and of a row, and how many times eight elements a
 // thread has; for rows in a cluster, its CTAs. The default follows from columns, dtypes and how fast memory is, and never from
 // the number of rows where it decides the order of a sum.
-void set_row_kernel(OpSpec& op, RowRule rule);
+void set_row_kernel(OpSpec& op, const RowRule& rule);
 
 // Gives an op whose tile body is a function of a value (tile/epilogue.cuh) a kernel that is made of it. `op` has its fields: one
 // matrix or two of the same shape that are read, one that is written, and perhaps the choice `kind`.

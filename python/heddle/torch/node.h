@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-typedef struct _object PyObject;
+using PyObject = struct _object;
 
 namespace heddle::python {
 
