@@ -16,7 +16,7 @@ std::vector<OpConfig> own_configs(const std::string& op, const nanobind::list& g
 // Returns the configurations that a call may have: those of a whole kernel, if any, then those of tiles.
 std::vector<OpConfig> configs_for(const std::vector<OpConfig>& all, const TilingTarget& target);
 
-// The rule that asks `plan`, a function of Python, which lives as long as the process (python/heddle/kernel.py has what it gets
+// The rule that asks `plan`, a function of Python, which lives as long as the process (python/heddle/own/kernel.py has what it gets
 // and returns). `needs_kernel`: the op has no tile body that could run instead.
 KernelRule own_kernel_rule(const std::string& op, const std::vector<Field>& fields, PyObject* plan,
                            bool needs_kernel);

@@ -74,7 +74,7 @@ struct RunReport {
 // next one runs. It ends after the same step on all workers: at a token of `ends`, or when the host asks. A
 // host that asks may be one step late; the engine drops that step. The CPU executors and `launches` watch a
 // run step by step; in the megakernel the worker that chooses tokens writes them to a ring in host memory
-// (device/host_ring.cuh).
+// (HostRing in backend/cuda/device/params.h).
 struct StepWatch {
   // A step that chooses one of these tokens, for any of its sequences, is the last step.
   std::span<const i32> ends;

@@ -23,16 +23,6 @@ inline void arrive_at(OnChip barrier, u32 cta) {
       : "memory");
 }
 
-// True when the phase with this parity is over; waits some time for it.
-inline bool try_wait(OnChip barrier, u32 parity) {
-  u32 done;
-  asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-               : "=r"(done)
-               : "r"(barrier.at), "r"(parity)
-               : "memory");
-  return done != 0;
-}
-
 constexpr u64 kMostWaitTicks = 1ull << 32;  // two or three seconds
 
 // One block of assembly: with a trap of its own in the program, ptxas (13.0) keeps all roles to the registers of the launch, and

@@ -31,7 +31,7 @@ i64 cost(const WarpShape& shape, const ProductCall& call, const KernelTarget& ta
   return waves * (i64(shape.rows) * shape.columns + kCopied * (shape.rows + shape.columns));
 }
 
-// Others convert the elements to f16, and have no registers for the largest tile then (kit/arch/common.cuh).
+// Others convert the elements to f16, and have no registers for the largest tile then (kit/arch/mma.cuh).
 bool multiplies_codes(const KernelTarget& target) {
   return target.arch == 89 || target.arch >= 120;
 }

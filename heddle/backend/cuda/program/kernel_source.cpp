@@ -44,7 +44,7 @@ OpText text_of_body(const OpSpec& op) {
 }
 
 // The op's struct and its namespace, and what declares the one and defines the other. An op that was made at run time has the
-// code of its kernels in its texts, where HEDDLE_KERNEL_SM80 or HEDDLE_KERNEL_SM90 chooses it (python/heddle/kernel.py).
+// code of its kernels in its texts, where HEDDLE_KERNEL_SM80 or HEDDLE_KERNEL_SM90 chooses it (python/heddle/own/kernel.py).
 OpText text_of(const OpSpec& op, const KernelPlan& plan) {
   if (op.text) {
     OpText text = op.text();
