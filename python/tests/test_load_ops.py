@@ -140,6 +140,20 @@ def test_tensors_may_be_optional(tmp_path):
                 torch.testing.assert_close(got, right)
 
 
+def test_members_are_in_the_order_of_visit(tmp_path):
+    """Two structs that are as large as visit says, with members that have changed places."""
+    for name, order in (("first_swapped", "scale, x, shift"), ("last_swapped", "x, shift, scale")):
+        struct = "".join(part.capitalize() for part in name.split("_"))
+        header = HEADER.replace("x, scale, shift", order)
+        for ending, text in ((".h", header), (".cuh", BODY), (".py", PYTHON)):
+            text = text.replace("ScaleShift", struct).replace("scale_shift", name)
+            (tmp_path / f"{name}{ending}").write_text(text)
+    ops = heddle.load_ops(tmp_path)
+    for name in ("first_swapped", "last_swapped"):
+        with pytest.raises(heddle.CompileError, match="must be in the order of visit"):
+            ops[name](torch.ones(2, 4), torch.ones(4))
+
+
 MATRIX_HEADER = """// y = x w, at least the floor.
 #pragma once
 #include "heddle/ir/tensor.h"

@@ -209,7 +209,9 @@ def unit(declaration, layout):
         "HEADER": _header(declaration),
         "STRUCT": _struct(declaration),
         "CHECKS": "".join(
-            f"static_assert(__builtin_offsetof(Args, {name}) == {layout[name]});\n" for name, _ in members
+            f"static_assert(__builtin_offsetof(Args, {name}) == {layout[name]},"
+            f' "{name} is a member at another place than visit names it; must be in the order of visit");\n'
+            for name, _ in members
         ),
         "CHOICES": "" if declaration.header else _choices(declaration),
         "BYTES": str(layout["bytes"]),
