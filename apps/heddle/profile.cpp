@@ -7,6 +7,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
+#include "heddle/engine/target.h"
 #include "heddle/trace/calibrate.h"
 #include "heddle/trace/summary.h"
 

@@ -17,6 +17,7 @@
 #include "heddle/base/json.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/engine/default_executor.h"
+#include "heddle/engine/target.h"
 #include "heddle/ir/check/check.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/other_formats.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "heddle/engine/model.h"
+#include "heddle/ir/program/cost.h"
 #include "heddle/ir/program/program.h"
 #include "heddle/ir/row_classes.h"
 
@@ -37,6 +38,9 @@ Target cpu_target(i32 workers);
 // One CTA on each SM. A panel has one row (or a pair of partners), residual rows stay with their workers, and
 // vectors travel in the weights' dtype. Sizes are those of sm_90: 227 KB of shared memory per worker.
 Target gpu_target(i32 workers);
+
+// Costs before any measurement. Workers with a ring are SMs of one H200; others are threads.
+CostModel default_costs(const Topology& topology);
 
 // Limits that all programs of an engine share.
 struct Capacity {

@@ -61,7 +61,7 @@ TEST(GenerationConfig, ReadsListsOfTokens) {
   EXPECT_EQ(config.sampling.sequence_bias[0].tokens, (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(config.sampling.sequence_bias[0].bias, -2.5f);
   EXPECT_EQ(config.sampling.sequence_bias[1].bias, 1.0f);
-  EXPECT_EQ(config.sampling.needs_host(), "sequence_bias, no_repeat_ngram_size, bad_words_ids");
+  EXPECT_EQ(config.sampling.needs_host(), "sequence_bias, bad_words_ids, no_repeat_ngram_size");
   EXPECT_EQ(config.sampling.typical_p, 1) << "the file does not sample";
   EXPECT_EQ(parse(R"({"do_sample": true, "typical_p": 0.5})").sampling.needs_host(), "typical_p");
 }
@@ -178,7 +178,7 @@ TEST(SamplingParams, ValidateNamesFieldValueAndRange) {
   };
   EXPECT_EQ(error({}), "no error");
   EXPECT_EQ(error({.temperature = -1}), "[sampling] temperature is -1; it must be 0 to 100");
-  EXPECT_EQ(error({.top_k = -3}), "[sampling] top_k is -3; it must be 0 (all) or a number of tokens");
+  EXPECT_EQ(error({.top_k = -3}), "[sampling] top_k is -3; it must be 0 (any) or a number of tokens");
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               infinity = std::numeric_limits<float>::infinity();
   for (float bad : {nan, infinity, -0.5f}) {

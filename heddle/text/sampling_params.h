@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heddle/base/error.h"
@@ -18,10 +20,29 @@ struct SequenceBias {
   float bias = 0;
 };
 
-// Describes a setting to people.
+// The values that a setting may have.
+struct SettingRange {
+  double least = 0, most = std::numeric_limits<double>::infinity();
+  bool above_least = false, below_most = false;  // the bound itself is left out
+  const char* text = "";                         // "": 0 or more
+
+  bool has(double value) const {
+    return (above_least ? value > least : value >= least) && (below_most ? value < most : value <= most);
+  }
+};
+
+// The part that chooses the next token where a setting is not at its default.
+enum class Chooser : uint8_t { kProgram, kHost, kHostIfDrawn };
+
+// Describes a setting.
 struct SettingHelp {
-  const char* text;
+  const char* text;        // what it does
   const char* group = "";  // heading of its flag in the full help; "": short help shows it too
+  SettingRange range = {};
+  Chooser chooser = Chooser::kProgram;
+
+  // "leave out tokens less likely than this; 0 to below 1"
+  std::string with_range() const { return text + std::string(*range.text ? "; " : "") + range.text; }
 };
 
 constexpr const char* kChoiceGroup = "More on how tokens are chosen";
@@ -58,103 +79,88 @@ struct SamplingParams {
   // The names of settings that are in use and that no program does; empty: a program can choose.
   std::string needs_host() const {
     std::string names;
-    const auto name = [&](bool set, const char* what) {
-      if (set) names += (names.empty() ? "" : ", ") + std::string(what);
+    const auto name = [&](bool is_set, const char* what) {
+      if (is_set) names += (names.empty() ? "" : ", ") + std::string(what);
     };
     name(!sequence_bias.empty(), "sequence_bias");
-    name(no_repeat_ngram_size > 0, "no_repeat_ngram_size");
     name(!bad_words_ids.empty(), "bad_words_ids");
     name(!suppress_tokens.empty(), "suppress_tokens");
     name(!begin_suppress_tokens.empty(), "begin_suppress_tokens");
     name(!forced_eos_token_id.empty(), "forced_eos_token_id");
-    name(forced_bos_token_id >= 0, "forced_bos_token_id");
-    name(min_length > 0, "min_length");
-    name(min_new_tokens > 0, "min_new_tokens");
-    name(encoder_repetition_penalty != 1, "encoder_repetition_penalty");
-    name(encoder_no_repeat_ngram_size > 0, "encoder_no_repeat_ngram_size");
-    name(exponential_decay_factor != 1, "exponential_decay_factor");
-    name(!greedy() && typical_p < 1, "typical_p");
-    name(!greedy() && top_h > 0, "top_h");
-    name(!greedy() && epsilon_cutoff > 0, "epsilon_cutoff");
-    name(!greedy() && eta_cutoff > 0, "eta_cutoff");
+    const SamplingParams defaults;
+    visit(*this, [&]<class T>(const char* what, const T& value, const SettingHelp& help) {
+      if (help.chooser == Chooser::kProgram || (help.chooser == Chooser::kHostIfDrawn && greedy())) return;
+      visit(defaults, [&](const char* other, const auto& usual, const SettingHelp&) {
+        if (std::string_view(what) == other) name(double(value) != double(usual), what);
+      });
+    });
     return names;
   }
 
-  // Calls v(name, field, help) for each field that is a single number.
+  // Calls v(name, field, SettingHelp) for each field that is a single number.
   template <class Self, class V>
   static void visit(Self& self, V&& v) {
-    v("temperature", self.temperature, {"logits are divided by it; 0 takes the most likely token, 0 to 100"});
-    v("top_k", self.top_k, {"choose among this many most likely tokens; 0 for all"});
+    constexpr SettingRange kTokens{.text = "0 (any) or a number of tokens"},
+        kBelow1{.most = 1, .below_most = true, .text = "0 to below 1"},
+        kPart{.most = 1, .above_least = true, .text = "above 0, to 1"},
+        kFactor{.most = 100, .above_least = true, .text = "above 0, to 100"};
+    using enum Chooser;
+    v("temperature", self.temperature,
+      {"logits are divided by it; 0 takes the most likely token", "", {.most = 100, .text = "0 to 100"}});
+    v("top_k", self.top_k, {"choose among this many most likely tokens", "", kTokens});
     v("top_p", self.top_p,
-      {"choose among the most likely tokens that make up this probability, 0 (the likeliest) to 1; tokens "
-       "exactly as "
-       "likely as the last of them stay too where the program chooses, and as many as fit where the host "
-       "does"});
+      {"choose among the most likely tokens that make up this probability; tokens exactly as likely as the "
+       "last of them stay too where the program chooses, and as many as fit where the host does",
+       "",
+       {.most = 1, .text = "0 (the likeliest token) to 1"}});
     v("min_p", self.min_p,
-      {"leave out tokens less likely than this fraction of the most likely one, 0 to below 1", kChoiceGroup});
+      {"leave out tokens less likely than this fraction of the most likely one", kChoiceGroup, kBelow1});
     v("typical_p", self.typical_p,
-      {"choose among the tokens whose surprise is nearest to the mean and that make up this probability, "
-       "above 0 to 1",
-       kChoiceGroup});
+      {"choose among the tokens whose surprise is nearest to the mean and that make up this probability",
+       kChoiceGroup, kPart, kHostIfDrawn});
     v("repetition_penalty", self.repetition_penalty,
-      {"divides positive and multiplies negative logits of tokens seen before, above 0 to 100; 1 for none",
-       kChoiceGroup});
+      {"divides positive and multiplies negative logits of tokens seen before; 1 for none", kChoiceGroup,
+       kFactor});
     v("no_repeat_ngram_size", self.no_repeat_ngram_size,
-      {"never make a run of this many tokens a second time; 0 for any", kChoiceGroup});
+      {"never make a run of this many tokens a second time", kChoiceGroup, kTokens, kHost});
     v("top_h", self.top_h,
-      {"choose among the most likely tokens that make up this part of the entropy of the first 100, above 0 "
-       "to 1; "
-       "0 for all",
-       kChoiceGroup});
+      {"choose among the most likely tokens that make up this part of the entropy of the first 100",
+       kChoiceGroup,
+       {.most = 1, .text = "0 (all), or above 0, to 1"},
+       kHostIfDrawn});
     v("epsilon_cutoff", self.epsilon_cutoff,
-      {"leave out tokens less likely than this, 0 to below 1", kChoiceGroup});
+      {"leave out tokens less likely than this", kChoiceGroup, kBelow1, kHostIfDrawn});
     v("eta_cutoff", self.eta_cutoff,
-      {"leave out tokens less likely than this, or than less if many are likely, 0 to below 1",
-       kChoiceGroup});
+      {"leave out tokens less likely than this, or than less if many are likely", kChoiceGroup, kBelow1,
+       kHostIfDrawn});
     v("encoder_repetition_penalty", self.encoder_repetition_penalty,
-      {"multiplies positive and divides negative logits of the prompt's tokens, above 0 to 100; 1 for none",
-       kChoiceGroup});
+      {"multiplies positive and divides negative logits of the prompt's tokens; 1 for none", kChoiceGroup,
+       kFactor, kHost});
     v("encoder_no_repeat_ngram_size", self.encoder_no_repeat_ngram_size,
-      {"never make a run of this many tokens that the prompt has; 0 for any", kChoiceGroup});
-    v("min_length", self.min_length, {"no end before prompt and answer have this many tokens", kEndGroup});
-    v("min_new_tokens", self.min_new_tokens, {"no end before the answer has this many tokens", kEndGroup});
+      {"never make a run of this many tokens that the prompt has", kChoiceGroup, kTokens, kHost});
+    v("min_length", self.min_length,
+      {"no end before prompt and answer have this many tokens", kEndGroup, {}, kHost});
+    v("min_new_tokens", self.min_new_tokens,
+      {"no end before the answer has this many tokens", kEndGroup, {}, kHost});
     v("forced_bos_token_id", self.forced_bos_token_id,
-      {"the token after a prompt of one token; -1 for any", kChoiceGroup});
+      {"the token after a prompt of one token",
+       kChoiceGroup,
+       {.least = -1, .text = "a token, or -1 for any"},
+       kHost});
     v("exponential_decay_start", self.exponential_decay_start,
       {"the end becomes more likely after this many new tokens; see exponential_decay_factor", kEndGroup});
     v("exponential_decay_factor", self.exponential_decay_factor,
-      {"makes the end more likely with each token after exponential_decay_start, above 0 to 100; 1 for no "
-       "change",
-       kEndGroup});
-    v("seed", self.seed, {"begins the random numbers: the same seed gives the same text, 0 to 2^64 - 1"});
+      {"makes the end more likely with each token after exponential_decay_start; 1 for no change", kEndGroup,
+       kFactor, kHost});
+    v("seed", self.seed,
+      {"begins the random numbers: the same seed gives the same text", "", {.text = "0 to 2^64 - 1"}});
   }
 
   // Throws an Error that names the field, its value and its range.
   void validate() const {
-    constexpr float kMost = 100;
-    check("temperature", temperature, temperature >= 0 && temperature <= kMost, "0 to 100");
-    check("top_k", top_k, top_k >= 0, "0 (all) or a number of tokens");
-    check("top_p", top_p, top_p >= 0 && top_p <= 1, "0 (the likeliest token) to 1");
-    check("min_p", min_p, min_p >= 0 && min_p < 1, "0 to below 1");
-    check("typical_p", typical_p, typical_p > 0 && typical_p <= 1, "above 0, to 1");
-    check("repetition_penalty", repetition_penalty, repetition_penalty > 0 && repetition_penalty <= kMost,
-          "above 0, to 100");
-    check("no_repeat_ngram_size", no_repeat_ngram_size, no_repeat_ngram_size >= 0,
-          "0 (any) or a number of tokens");
-    check("top_h", top_h, top_h >= 0 && top_h <= 1, "0 (all), or above 0, to 1");
-    check("epsilon_cutoff", epsilon_cutoff, epsilon_cutoff >= 0 && epsilon_cutoff < 1, "0 to below 1");
-    check("eta_cutoff", eta_cutoff, eta_cutoff >= 0 && eta_cutoff < 1, "0 to below 1");
-    check("encoder_repetition_penalty", encoder_repetition_penalty,
-          encoder_repetition_penalty > 0 && encoder_repetition_penalty <= kMost, "above 0, to 100");
-    check("encoder_no_repeat_ngram_size", encoder_no_repeat_ngram_size, encoder_no_repeat_ngram_size >= 0,
-          "0 (any) or a number of tokens");
-    check("min_length", min_length, min_length >= 0, "a number of tokens");
-    check("min_new_tokens", min_new_tokens, min_new_tokens >= 0, "a number of tokens");
-    check("forced_bos_token_id", forced_bos_token_id, forced_bos_token_id >= -1, "a token, or -1 for any");
-    check("exponential_decay_start", exponential_decay_start, exponential_decay_start >= 0,
-          "a number of tokens");
-    check("exponential_decay_factor", exponential_decay_factor,
-          exponential_decay_factor > 0 && exponential_decay_factor <= kMost, "above 0, to 100");
+    visit(*this, [](const char* name, const auto& value, const SettingHelp& help) {
+      check(name, value, help.range.has(double(value)), *help.range.text ? help.range.text : "0 or more");
+    });
     for (const SequenceBias& bias : sequence_bias) {
       check("sequence_bias", bias.bias, !std::isnan(bias.bias), "a number");
       check("the length of a sequence in sequence_bias", bias.tokens.size(), !bias.tokens.empty(),

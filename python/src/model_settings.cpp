@@ -111,7 +111,7 @@ nb::list describe_settings() {
   nb::list made;
   const AnswerSettings defaults;
   AnswerSettings::visit(defaults, [&]<class T>(const std::string& name, const T&, const SettingHelp& help) {
-    made.append(nb::make_tuple(text(name), text(kPythonType<T>), text(help.text)));
+    made.append(nb::make_tuple(text(name), text(kPythonType<T>), text(help.with_range())));
   });
   return made;
 }

@@ -4,6 +4,7 @@
 
 #include "apps/heddle/measure/decode_run.h"
 #include "heddle/base/error.h"
+#include "heddle/engine/target.h"
 #include "heddle/trace/calibrate.h"
 
 namespace heddle {

@@ -60,10 +60,9 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
       if (left_out.contains(name)) return;
       names_.insert(name);
       const bool repeats = std::is_same_v<Type, std::vector<std::string>>;
-      command.argument(
-          flag_of(name), &field,
-          std::string(help.text) + default_of(name) + (repeats ? "; may be given several times" : ""),
-          {.shows_default = !is_sampling(name), .group = help.group});
+      command.argument(flag_of(name), &field,
+                       help.with_range() + default_of(name) + (repeats ? "; may be given several times" : ""),
+                       {.shows_default = !is_sampling(name), .group = help.group});
     }
   });
   command.argument("--sequence-bias", &biases_,

@@ -60,18 +60,6 @@ double CostModel::message_ns(EdgeKind kind) const {
   return kind == EdgeKind::kInSm ? 0 : ns_per_message;
 }
 
-CostModel default_costs(const Topology& topology) {
-  if (topology.ring_bytes == 0) return {};
-  // An H200: 4,500 GB/s for all SMs together and 60 GB/s for one, 0.65 us for a message while weights stream,
-  // consumers three times as fast as the stream. The time of a tile without work is a guess.
-  const double stream = std::max(topology.workers / 4500.0, 1 / 60.0);
-  return {.ns_per_stream_byte = stream,
-          .ns_per_byte = 0.02,
-          .ns_per_flop = 0.01,
-          .ns_per_tile = 100,
-          .ns_per_message = 650};
-}
-
 std::vector<std::vector<Cost>> costs_of(const Program& program) {
   std::vector<BufferKind> kinds;
   for (const ProgramBuffer& buffer : program.buffers) kinds.push_back(buffer.info.kind);

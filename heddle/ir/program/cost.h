@@ -58,9 +58,6 @@ struct CostModel {
   }
 };
 
-// Costs before any measurement. Workers with a ring are SMs of one H200; others are threads.
-CostModel default_costs(const Topology& topology);
-
 // The cost of every instruction of the program, worker by worker. Looks ops up in the registry.
 std::vector<std::vector<Cost>> costs_of(const Program& program);
 
