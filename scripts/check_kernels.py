@@ -238,7 +238,7 @@ def purposes(op):
 
 
 def has_roles(op):
-    return any("Roles<" in path.read_text() for path in ROOT.glob(f"heddle/ops/*/{op}.cuh"))
+    return any("kit/move/roles.cuh" in path.read_text() for path in ROOT.glob(f"heddle/ops/*/{op}.cuh"))
 
 
 def compile_kernels(args, folder):

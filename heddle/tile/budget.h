@@ -3,7 +3,8 @@
 //   constexpr Budget kBudget = Budget{}.role("bring", 4, 40).role("work", 8, 232).part("ring", 4 * 49152, 1024);
 //   static_assert(kBudget.fits());
 //
-// A kernel takes offsets by name, and `heddle layout` prints the table.
+// A kernel takes offsets and registers by name, and its plan on the host takes threads and bytes, so a function of the kernel's
+// constants that returns a budget is all that both sides know of it.
 // Read by host and device: no standard headers.
 #pragma once
 
@@ -44,7 +45,7 @@ struct SmLimits {
 };
 
 struct Budget {
-  static constexpr i32 kMostRoles = 6, kMostParts = 12;
+  static constexpr i32 kMostRoles = 6, kMostParts = 16;
   i32 role_count = 0, part_count = 0;
   Role roles[kMostRoles] = {};
   Part parts[kMostParts] = {};
@@ -67,12 +68,23 @@ struct Budget {
     return more;
   }
 
-  constexpr i32 offset(const Name& name) const {
+  // mbarriers, of 8 bytes each.
+  constexpr Budget barriers(const Name& name, i32 count) const { return part(name, 8 * count, 8); }
+
+  // These are constants wherever they stand: a kernel never looks for a name.
+  consteval u32 offset(const Name& name) const {
     i32 found = -1;
     for (i32 i = 0; i < part_count; ++i)
       if (parts[i].name == name) found = parts[i].offset;
     hold(found >= 0, "a part of the budget has this name");
-    return found;
+    return u32(found);
+  }
+  consteval u32 registers_of(const Name& name) const {
+    i32 found = -1;
+    for (i32 i = 0; i < role_count; ++i)
+      if (roles[i].name == name) found = roles[i].registers;
+    hold(found >= 0, "a role of the budget has this name");
+    return u32(found);
   }
   constexpr i32 shared_bytes() const {
     return part_count == 0 ? 0 : parts[part_count - 1].offset + parts[part_count - 1].bytes;

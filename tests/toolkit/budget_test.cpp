@@ -26,15 +26,20 @@ TEST(Budget, AddsUp) {
   static_assert(kGemm.registers() == 128 * 40 + 256 * 232 && kGemm.registers() <= 168 * 384);
   static_assert(kGemm.offset("sums") == 196608 && kGemm.shared_bytes() == 196608 + 31744 + 64);
   static_assert(ring_bytes<kGemm>() == 196608, "a budget can be a template parameter");
-  EXPECT_ANY_THROW(kGemm.offset("scales"));
+  static_assert(kGemm.registers_of("bring") == 40 && kGemm.registers_of("work") == 232);
 }
 
 TEST(Budget, AlignsParts) {
-  constexpr Budget kParts =
-      Budget{}.role("all", 4, 64).part("flags", 4, 4).part("rows", 100, 1024).part("more", 8);
-  EXPECT_EQ(kParts.offset("rows"), 1024);
-  EXPECT_EQ(kParts.offset("more"), 1136) << "16 bytes unless said";
-  EXPECT_EQ(kParts.shared_bytes(), 1144);
+  constexpr Budget kParts = Budget{}
+                                .role("all", 4, 64)
+                                .part("flags", 4, 4)
+                                .part("rows", 100, 1024)
+                                .part("more", 8)
+                                .barriers("full", 3);
+  EXPECT_EQ(kParts.offset("rows"), 1024u);
+  EXPECT_EQ(kParts.offset("more"), 1136u) << "16 bytes unless said";
+  EXPECT_EQ(kParts.offset("full"), 1144u) << "barriers have 8 bytes each";
+  EXPECT_EQ(kParts.shared_bytes(), 1168);
 }
 
 TEST(Budget, NamesTheRuleThatIsBroken) {

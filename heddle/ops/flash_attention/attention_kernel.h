@@ -7,6 +7,8 @@
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/op.h"
 #include "heddle/ir/rules.h"
+#include "heddle/kit/move/box.h"
+#include "heddle/ops/flash_attention/attention_memory.h"
 
 namespace heddle {
 
@@ -15,12 +17,6 @@ inline i32 kernel_dim(i32 dim) {
   for (const i32 most : {64, 96, 128, 192, 256})
     if (dim <= most) return most;
   return 0;
-}
-
-// Bytes between the rows of 64 elements that boxes have, whatever the tensor's own dim.
-constexpr i64 kBoxRow = 128;
-inline i64 box_bytes(i32 dim, i32 rows) {
-  return (dim + 63) / 64 * rows * kBoxRow;
 }
 
 // Returns why bulk copies cannot load rows of [B, S, H, D], or "" if they can.
@@ -38,16 +34,17 @@ inline std::string why_no_boxes(const char* argument, const Tensor& tensor, DTyp
   return {};
 }
 
-// Boxes of 64 elements and `rows` rows of one head of a tensor [B, S, H, D] at `offset` of the arguments.
-inline KernelMap head_map(size_t offset, const Tensor& tensor, i32 rows) {
+// Boxes of one head of a tensor [B, S, H, D] at `offset` of the arguments: the blocks of its tile on chip.
+inline KernelMap head_map(size_t offset, const Tensor& tensor, const tile::OperandTile& tile) {
   KernelMap map{.address = u32(offset + offsetof(Tensor, data)), .dtype = tensor.dtype, .rank = 4};
-  // The stride of a dimension of one element is never used, and may be anything.
+  // The stride of a dimension of one element is never used, and may be any multiple of 16 bytes.
   const auto stride = [&](int d) {
-    return tensor.size[d] == 1 ? kBoxRow : tensor.stride[d] * size_of(tensor.dtype);
+    return tensor.size[d] == 1 ? i64(tile.span) : tensor.stride[d] * size_of(tensor.dtype);
   };
   map.size = {tensor.size[3], tensor.size[1], tensor.size[2], tensor.size[0]};
   map.stride = {0, stride(1), stride(2), stride(0)};
-  map.box = {64, rows, 1, 1};
+  map.box = {tile.span_elements(), tile.rows, 1, 1};
+  map.swizzle = swizzle_of(tile);
   return map;
 }
 

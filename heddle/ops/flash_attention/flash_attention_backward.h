@@ -5,6 +5,7 @@
 #pragma once
 
 #include "heddle/ops/flash_attention/attention_blocks.h"
+#include "heddle/ops/flash_attention/attention_memory.h"
 
 namespace heddle {
 
@@ -66,13 +67,6 @@ struct FlashAttentionBackward {
 };
 
 // The workspace of its whole kernel (flash_attention_backward_kernel.sm90.cuh).
-
-constexpr i32 kStepQueries = 64;  // a step of the kernel has
-
-// Keys of a CTA: each of two groups of warps has 64, or they share them where heads are wide.
-constexpr i32 block_keys(i32 dim) {
-  return dim > 128 ? 64 : 128;
-}
 
 // Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts_kernel.sm90.cuh).
 inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {

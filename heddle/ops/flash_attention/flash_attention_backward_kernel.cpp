@@ -8,8 +8,7 @@
 namespace heddle::flash_attention_backward {
 namespace {
 
-constexpr i32 kThreads = 384,
-              kSideThreads = 256;  // a CTA of the kernel has, and of those before and after it
+constexpr i32 kSideThreads = 256;  // a CTA of the kernels before and after the main one has
 
 // The columns that keys and values have on chip.
 i32 dim_of(const FlashAttentionBackward& a) {
@@ -41,26 +40,18 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
   return {};
 }
 
-i64 shared_bytes(i32 dim) {
-  // The rings have that many slots, and dq that many places.
-  const i64 stages = dim > 128 ? 1 : 2, keys = block_keys(dim);
-  constexpr i64 kRowBytes = kStepQueries * 4, kWork = 40 + 64;
-  const i64 dq = kStepQueries * i64(dim) * 4;
-  const i64 barriers = 2 * 2 * stages * 8 + kWork + (stages + 2) * 16 + stages * 8;
-  return 2 * box_bytes(dim, i32(keys)) + 2 * stages * (box_bytes(dim, kStepQueries) + kRowBytes) +
-         2 * keys * kStepQueries * 2 + stages * dq + barriers;
-}
-
 KernelLaunch main_launch(const FlashAttentionBackward& a) {
-  const i32 keys = block_keys(dim_of(a));
-  const i64 tiles = attention_tiles(a.k.size[1], keys, a.cu_seqlens_k);
+  const i32 dim = dim_of(a);
+  const tile::OperandTile queries = head_tile(kStepQueries, dim), keys = head_tile(block_keys(dim), dim);
+  const tile::Budget budget = kernel_budget(dim);
+  const i64 tiles = attention_tiles(a.k.size[1], keys.rows, a.cu_seqlens_k);
   KernelLaunch launch{.grid = u32(tiles * a.k.size[0] * a.k.size[2]),
-                      .threads = kThreads,
-                      .shared_bytes = shared_bytes(dim_of(a))};
-  launch.maps = {head_map(offsetof(FlashAttentionBackward, q), a.q, kStepQueries),
+                      .threads = u32(budget.threads()),
+                      .shared_bytes = budget.shared_bytes()};
+  launch.maps = {head_map(offsetof(FlashAttentionBackward, q), a.q, queries),
                  head_map(offsetof(FlashAttentionBackward, k), a.k, keys),
                  head_map(offsetof(FlashAttentionBackward, v), a.v, keys),
-                 head_map(offsetof(FlashAttentionBackward, dy), a.dy, kStepQueries)};
+                 head_map(offsetof(FlashAttentionBackward, dy), a.dy, queries)};
   return launch;
 }
 

@@ -53,23 +53,22 @@ struct Kernel : Facts<Config> {
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   using F::kKeys, F::kShares;
-  static constexpr i32 kQueries = kStepQueries, kStages = kShares ? 1 : 2;
+  static constexpr tile::Budget kBudget = heddle::flash_attention_backward::kernel_budget(kDim);
+  static constexpr tile::OperandTile kQueryTile = head_tile(kStepQueries, kDim),
+                                     kKeyTile = head_tile(kKeys, kDim),
+                                     kScoreTile = heddle::flash_attention_backward::score_tile(kDim);
+  static constexpr i32 kQueries = kStepQueries, kStages = heddle::flash_attention_backward::stages_of(kDim);
   static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
   static constexpr i32 kOwn =
-      kShares ? kQueries / 2 : kQueries;           // queries of a step whose scores a group makes
-  static constexpr u32 kPlaces = kShares ? 1 : 2;  // on chip for dq of a step
+      kShares ? kQueries / 2 : kQueries;   // queries of a step whose scores a group makes
+  static constexpr u32 kPlaces = kStages;  // on chip for dq of a step
   // Narrow keys and values lie in registers, too: products would read them from the chip as often as queries.
   static constexpr bool kHoldsKeys = kDim == 64 && !kModifiesScores;
-  static constexpr u32 kThreads = 384, kSlabs = kDim / 64;
-  static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kQueryBytes = kSlabs * kQueries * 128;
-  static constexpr u32 kScoreBytes = kKeys * kQueries * 2, kHalfBytes = kQueries * kHalf * 4,
-                       kDqBytes = 2 * kHalfBytes, kRowBytes = kQueries * 4;
-  using Ring = SlotRing<kStages, kQueryBytes>;
+  static constexpr u32 kThreads = kBudget.threads();
+  static constexpr u32 kHalfBytes = kQueries * kHalf * 4, kDqBytes = 2 * kHalfBytes, kRowBytes = kQueries * 4;
+  using Ring = SlotRing<kStages, kQueryTile.bytes()>;
   static_assert(kDim == 64 || kDim == 128 || kDim == 256);
 
-  using Helper = Role<128, kDim == 128 ? 24 : 40>;
-  using Multiplier = Role<256, kDim == 128 ? 240 : 232>;
-  using All = Roles<Helper, Multiplier>;
   using Work = KeyWork<Config>;
 
   // A step that a list names.
@@ -79,17 +78,15 @@ struct Kernel : Facts<Config> {
   };
 
   struct Chip {
-    arch::OnChip keys = chip(), values = keys + kKeyBytes, queries = values + kKeyBytes,
-                 given = queries + Ring::kBytes, scores = given + Ring::kBytes, dq = scores + 2 * kScoreBytes,
-                 rows = dq + kPlaces * kDqBytes, query_barriers = rows + 2 * kStages * kRowBytes,
-                 given_barriers = query_barriers + Ring::kBarrierBytes,
-                 full = given_barriers + Ring::kBarrierBytes, dq_full = full + 8, dq_empty = full + 24,
-                 work = full + 40, steps = work + 64, told = steps + (kStages + 2) * 16;
-    Ring query_ring{queries, query_barriers}, given_ring{given, given_barriers};
+    arch::OnChip keys = chip() + kBudget.offset("keys"), values = chip() + kBudget.offset("values"),
+                 scores = chip() + kBudget.offset("scores"), dq = chip() + kBudget.offset("dq"),
+                 rows = chip() + kBudget.offset("rows"), full = chip() + kBudget.offset("full"),
+                 dq_full = chip() + kBudget.offset("dq full"), dq_empty = chip() + kBudget.offset("dq empty"),
+                 work = chip() + kBudget.offset("work"), steps = chip() + kBudget.offset("steps"),
+                 told = chip() + kBudget.offset("told");
+    Ring query_ring{chip() + kBudget.offset("queries"), chip() + kBudget.offset("of queries")},
+        given_ring{chip() + kBudget.offset("dy"), chip() + kBudget.offset("of dy")};
 
-    static constexpr u32 kBytes = 2 * kKeyBytes + 2 * Ring::kBytes + 2 * kScoreBytes + kPlaces * kDqBytes +
-                                  2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40 + 64 +
-                                  (kStages + 2) * 16 + kStages * 8;
     Shared<Work> shared_work() const { return {work}; }
     // The steps of the slots of the rings, and of dq that each draining thread has.
     Shared<Listed> listed(u32 slot) const { return {steps + slot * 16}; }
@@ -112,13 +109,13 @@ struct Kernel : Facts<Config> {
     }
     __syncthreads();
     if (threadIdx.x < 128) {
-      All::template enter<Helper>();
+      enter<Kernel, "help">();
       if (threadIdx.x == 0) produce(chip, a, maps, workspace);
       if (kHasLists && threadIdx.x == 96) walk(chip, a, workspace);
       if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, a, workspace, threadIdx.x / 32 - 1);
       return;
     }
-    All::template enter<Multiplier>();
+    enter<Kernel, "multiply">();
     Group(chip, a).run();
   }
 
@@ -127,9 +124,11 @@ struct Kernel : Facts<Config> {
     return (i64(work.batch) * a.q.size[2] + head) * steps + work.tile.first_step;
   }
 
-  static void load(arch::OnChip to, const TensorMap* map, arch::OnChip full, i32 rows, arch::Corner4 at) {
+  template <tile::OperandTile kTile>
+  static void load(arch::OnChip to, const TensorMap* map, arch::OnChip full, arch::Corner4 at) {
 #pragma unroll
-    for (u32 j = 0; j < kSlabs; ++j, at.x += 64) arch::load_box(to + j * u32(rows) * 128, map, full, at);
+    for (i32 j = 0; j < kTile.blocks(); ++j, at.x += kTile.span_elements())
+      arch::load_box(to + j * kTile.block_bytes(), map, full, at);
   }
 
   static void produce(const Chip& chip, const FlashAttentionBackward& a, const TensorMap* maps,
@@ -138,19 +137,19 @@ struct Kernel : Facts<Config> {
     if (!kHasLists && work.first >= work.last) return;
     const AttentionRoom room(a, kDim);
     const i32 key = work.tile.sequence.key_begin + work.tile.row;
-    arch::expect_bytes(chip.full, 2 * kKeyBytes);
-    load(chip.keys, maps + 1, chip.full, kKeys, {0, key, work.group, work.batch});
-    load(chip.values, maps + 2, chip.full, kKeys, {0, key, work.group, work.batch});
+    arch::expect_bytes(chip.full, 2 * kKeyTile.bytes());
+    load<kKeyTile>(chip.keys, maps + 1, chip.full, {0, key, work.group, work.batch});
+    load<kKeyTile>(chip.values, maps + 2, chip.full, {0, key, work.group, work.batch});
     typename Ring::Place place;
     arch::Corner4 at{0, 0, work.head(0), work.batch};
     const auto bring_step = [&](const u8* rows, i32 step) {
       at.y = work.tile.sequence.query_begin + step * kQueries;
-      chip.query_ring.begin(place, kQueryBytes + kRowBytes);
-      load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries, at);
+      chip.query_ring.begin(place, kQueryTile.bytes() + kRowBytes);
+      load<kQueryTile>(chip.query_ring.slot(place), maps, chip.query_ring.full(place), at);
       arch::load_bytes(chip.lse(place.slot), rows + step * (2 * kRowBytes), kRowBytes,
                        chip.query_ring.full(place));
-      chip.given_ring.begin(place, kQueryBytes + kRowBytes);
-      load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries, at);
+      chip.given_ring.begin(place, kQueryTile.bytes() + kRowBytes);
+      load<kQueryTile>(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), at);
       arch::load_bytes(chip.delta(place.slot), rows + (step * (2 * kRowBytes) + kRowBytes), kRowBytes,
                        chip.given_ring.full(place));
     };
@@ -392,7 +391,7 @@ struct Kernel : Facts<Config> {
     void take_step(i32 head, i32 first) {
       const arch::OnChip queries = chip.query_ring.slot(place), given = chip.given_ring.slot(place);
       const arch::OnChip shared_weights = chip.scores,
-                         shared_ds = chip.scores + (kShares ? 1 : turn_of_step()) * kScoreBytes;
+                         shared_ds = chip.scores + (kShares ? 1 : turn_of_step()) * kScoreTile.bytes();
       chip.query_ring.wait(place);
       multiply(s, chip.keys, keys, queries);
       chip.given_ring.wait(place);

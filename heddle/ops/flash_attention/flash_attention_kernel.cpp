@@ -72,12 +72,6 @@ std::string why_not(const FlashAttention& a, const KernelTarget& target) {
   return {};
 }
 
-i64 shared_bytes(const Dims& dims, const Shape& shape) {
-  constexpr i64 kBarriers = 32, kTiles = 16 + 2 * 64 + 16;  // a stage has four barriers
-  const i64 stage = box_bytes(dims.keys, shape.keys) + box_bytes(dims.values, shape.keys) + kBarriers;
-  return box_bytes(dims.keys, 64 * shape.groups) + shape.stages * stage + kTiles;
-}
-
 KernelLaunch launch_of(const FlashAttention& a, const Shape& shape, const KernelTarget& target,
                        bool& counts) {
   const i32 rows = 64 * shape.groups;
@@ -86,12 +80,14 @@ KernelLaunch launch_of(const FlashAttention& a, const Shape& shape, const Kernel
                                                 : (a.q.size[1] + rows - 1) / rows;
   const i64 tiles = row_tiles * a.q.size[0] * a.q.size[2];
   counts = tiles > target.multiprocessors && (a.causal || a.window_right >= 0 || has_lists(a));
+  const Dims dims = dims_of(a);
+  const tile::Budget budget = kernel_budget(dims.keys, dims.values, shape.groups, shape.keys, shape.stages);
   KernelLaunch launch{.grid = u32(std::min<i64>(tiles, target.multiprocessors)),
-                      .threads = u32(128 * (shape.groups + 1)),
-                      .shared_bytes = shared_bytes(dims_of(a), shape)};
-  launch.maps = {head_map(offsetof(FlashAttention, q), a.q, rows),
-                 head_map(offsetof(FlashAttention, k), a.k, shape.keys),
-                 head_map(offsetof(FlashAttention, v), a.v, shape.keys)};
+                      .threads = u32(budget.threads()),
+                      .shared_bytes = budget.shared_bytes()};
+  launch.maps = {head_map(offsetof(FlashAttention, q), a.q, head_tile(rows, dims.keys)),
+                 head_map(offsetof(FlashAttention, k), a.k, head_tile(shape.keys, dims.keys)),
+                 head_map(offsetof(FlashAttention, v), a.v, head_tile(shape.keys, dims.values))};
   return launch;
 }
 

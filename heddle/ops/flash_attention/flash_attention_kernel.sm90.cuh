@@ -21,6 +21,7 @@
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/turns.cuh"
 #include "heddle/kit/rows/vec8.cuh"
+#include "heddle/ops/flash_attention/attention_memory.h"
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 #include "heddle/ops/flash_attention/flash_attention.h"
 
@@ -85,34 +86,26 @@ struct Kernel {
 
   static constexpr i32 kDim = Config::kDim, kValueDim = Config::kValueDim, kKeys = Config::kKeys;
   static constexpr i32 kRows = 64 * Config::kGroups;
-  static constexpr u32 kGroups = Config::kGroups, kThreads = 128 * (kGroups + 1);
-  static constexpr u32 kSlabs = (kDim + 63) / 64, kValueSlabs = (kValueDim + 63) / 64;  // 64 columns each
-  static constexpr u32 kQueryBytes = kSlabs * kRows * 128;
-  static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kValueBytes = kValueSlabs * kKeys * 128;
-  using KeyRing = SlotRing<Config::kStages, kKeyBytes>;
-  using ValueRing = SlotRing<Config::kStages, kValueBytes>;
+  static constexpr u32 kGroups = Config::kGroups;
+  static constexpr tile::OperandTile kQueryTile = head_tile(kRows, kDim), kKeyTile = head_tile(kKeys, kDim),
+                                     kValueTile = head_tile(kKeys, kValueDim);
+  static constexpr tile::Budget kBudget =
+      heddle::flash_attention::kernel_budget(kDim, kValueDim, Config::kGroups, kKeys, Config::kStages);
+  static constexpr u32 kThreads = kBudget.threads();
+  using KeyRing = SlotRing<Config::kStages, kKeyTile.bytes()>;
+  using ValueRing = SlotRing<Config::kStages, kValueTile.bytes()>;
   using Turn = Turns<1, kGroups>;
-  static_assert(kKeys % 16 == 0 && kDim % 16 == 0 && kValueDim % 8 == 0);
+  static_assert(kKeys % 16 == 0 && kDim % 16 == 0 && kValueDim % 8 == 0 && Config::kStages <= 4);
 
-  using Producer = Role<128, kGroups == 2 ? 40 : 32>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 160>;
-  using All = Roles<Producer, Multiplier>;
-
-  // Places on chip, one after the other.
   struct Chip {
-    arch::OnChip queries = chip(), keys = queries + kQueryBytes, values = keys + KeyRing::kBytes,
-                 key_barriers = values + ValueRing::kBytes,
-                 value_barriers = key_barriers + KeyRing::kBarrierBytes,
-                 full = value_barriers + ValueRing::kBarrierBytes, empty = full + 8, tile = full + 16,
-                 begins = tile + 2 * 64;
-    KeyRing key_ring{keys, key_barriers};
-    ValueRing value_ring{values, value_barriers};
+    arch::OnChip queries = chip() + kBudget.offset("queries"), full = chip() + kBudget.offset("full"),
+                 empty = chip() + kBudget.offset("empty"), tiles = chip() + kBudget.offset("tiles"),
+                 begins = chip() + kBudget.offset("begins");
+    KeyRing key_ring{chip() + kBudget.offset("keys"), chip() + kBudget.offset("of keys")};
+    ValueRing value_ring{chip() + kBudget.offset("values"), chip() + kBudget.offset("of values")};
 
-    static constexpr u32 kBytes = kQueryBytes + KeyRing::kBytes + ValueRing::kBytes + KeyRing::kBarrierBytes +
-                                  ValueRing::kBarrierBytes + 16 + 2 * 64 + 16;
-    static_assert(Config::kStages <= 4, "begins");
     // Two tiles take turns, so that one can be read while the next is there.
-    Shared<KernelTile> tile_of(u32 turn) const { return {tile + turn * 64}; }
+    Shared<KernelTile> tile_of(u32 turn) const { return {tiles + turn * 64}; }
     // The first key of the block in a slot, where a list says it.
     Shared<i32> begin_of(const typename KeyRing::Place& place) const { return {begins + place.slot * 4}; }
   };
@@ -126,11 +119,11 @@ struct Kernel {
     }
     __syncthreads();
     if (threadIdx.x < 128) {
-      All::template enter<Producer>();
+      enter<Kernel, "bring">();
       if (threadIdx.x == 0) produce(chip, a, maps, reinterpret_cast<u32*>(workspace));
       return;
     }
-    All::template enter<Multiplier>();
+    enter<Kernel, "multiply">();
     Group(chip, a).run();
   }
 
@@ -190,8 +183,8 @@ struct Kernel {
         arch::arrive(chip.full);
         if (t.batch < 0) return;
       } else {
-        arch::expect_bytes(chip.full, kQueryBytes);
-        load<kSlabs, kRows>(chip.queries, maps, chip.full, t.sequence.query_begin + t.row, t.head, t.batch);
+        arch::expect_bytes(chip.full, kQueryTile.bytes());
+        load<kQueryTile>(chip.queries, maps, chip.full, t.sequence.query_begin + t.row, t.head, t.batch);
       }
       // Tiles of one size are shared out before; others go to those that are free.
       number = order.last_first && order.tiles > i32(gridDim.x) ? i32(gridDim.x + atomicAdd(counter, 1u))
@@ -208,25 +201,25 @@ struct Kernel {
             chip.begin_of(key).store(row);
           }
           chip.key_ring.begin(key);
-          load<kSlabs, kKeys>(chip.key_ring.slot(key), maps + 1, chip.key_ring.full(key), row, head, t.batch);
+          load<kKeyTile>(chip.key_ring.slot(key), maps + 1, chip.key_ring.full(key), row, head, t.batch);
           key.next();
         }
         if (n < t.blocks - 1) {  // a block of values one step after its keys
           chip.value_ring.begin(value);
-          load<kValueSlabs, kKeys>(chip.value_ring.slot(value), maps + 2, chip.value_ring.full(value),
-                                   kHasLists ? before : row + kKeys, head, t.batch);
+          load<kValueTile>(chip.value_ring.slot(value), maps + 2, chip.value_ring.full(value),
+                           kHasLists ? before : row + kKeys, head, t.batch);
           value.next();
         }
         before = row;
       }
     }
   }
-  // Boxes of 64 columns and kCount rows.
-  template <u32 kColumns, i32 kCount>
+  template <tile::OperandTile kTile>
   static void load(arch::OnChip to, const TensorMap* map, arch::OnChip full, i32 row, i32 head, i32 batch) {
 #pragma unroll
-    for (u32 j = 0; j < kColumns; ++j)
-      arch::load_box(to + j * kCount * 128, map, full, arch::Corner4{i32(64 * j), row, head, batch});
+    for (i32 j = 0; j < kTile.blocks(); ++j)
+      arch::load_box(to + j * kTile.block_bytes(), map, full,
+                     arch::Corner4{j * kTile.span_elements(), row, head, batch});
   }
 
   // 64 queries, in four warps. A thread has parts of two rows: `row` and `row` + 8.
