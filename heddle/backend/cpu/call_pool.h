@@ -1,5 +1,5 @@
 // Threads that help with large calls of single ops. They are not pinned, start when they are first wanted, and sleep
-// between calls. A process that forks has none of them in the child, which starts its own.
+// between calls unless one follows another at once. A process that forks has none of them in the child, which starts its own.
 #pragma once
 
 #include <functional>
