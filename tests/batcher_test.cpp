@@ -27,8 +27,9 @@ class Job : public BatchJob {
  public:
   Job(std::vector<i32> prompt, size_t most, i32 eos) : prompt_(std::move(prompt)), most_(most), eos_(eos) {}
   std::span<const i32> prompt() const override { return prompt_; }
-  SamplingSettings sampling() const override { return {}; }
+  SamplingSettings sampling() const override { return settings; }
   bool shares_pages() const override { return shares; }
+  bool is_ready() const override { return ready; }
   bool take(i32 token) override {
     EXPECT_FALSE(ended);
     tokens.push_back(token);
@@ -37,7 +38,8 @@ class Job : public BatchJob {
   void end(bool full) override { ended = true, was_full = full; }
 
   std::vector<i32> tokens;
-  bool ended = false, was_full = false, shares = true;
+  bool ended = false, was_full = false, shares = true, ready = true;
+  SamplingSettings settings;
 
  private:
   std::vector<i32> prompt_;
@@ -238,6 +240,149 @@ TEST_F(Batches, LogitsOfPromptsAreThoseOfAnEngineThatHasNoOthers) {
   }
   EXPECT_EQ(batcher.stats().prompt_tokens,
             640 + jobs[1]->prompt().size() + jobs[2]->prompt().size() + answer->prompt().size());
+}
+
+// Steps of a few rows each, which round alike whoever shares them.
+TEST_F(Batches, JobsThatGaveTheirPagesBackSayWhatTheyWouldHaveSaid) {
+  std::vector<std::vector<i32>> made[2];
+  for (const bool few : {false, true}) {
+    const auto some =
+        engine({.max_context = 512, .max_sequences = 3, .page_size = 16, .kv_pages = few ? 34 : 0});
+    Batcher batcher(*some);
+    std::vector<std::shared_ptr<Job>> jobs;
+    for (i32 i = 0; i < 7; ++i) {
+      jobs.push_back(std::make_shared<Job>(std::vector<i32>{1, 300 + i}, 200 + size_t(i) * 10, -1));
+      jobs.back()->settings = {.temperature = 1, .repetition_penalty = 1.1f, .seed = u64(i)};
+      jobs.back()->shares = i % 2 == 0;
+      batcher.add(jobs.back());
+    }
+    while (!batcher.idle()) ASSERT_TRUE(batcher.step(8));
+    EXPECT_EQ(batcher.stats().put_off >= 2, few) << batcher.stats().put_off;
+    EXPECT_EQ(batcher.stats().again_tokens >= 50, few) << batcher.stats().again_tokens;
+    EXPECT_EQ(batcher.stats().prompt_tokens, 14u) << "what is read again does not count";
+    EXPECT_EQ(some->free_pages(), few ? 34 : 3 * 32);
+    for (const auto& job : jobs) made[few].push_back(job->tokens);
+  }
+  EXPECT_EQ(made[0], made[1]);
+}
+
+// Has the logits that its tokens were chosen by.
+class Scored : public Job {
+ public:
+  using Job::Job;
+  bool wants_logits() const override { return true; }
+  i32 choose(std::span<const float> logits, i32 chosen) override {
+    all.insert(all.end(), logits.begin(), logits.end());
+    return chosen;
+  }
+  std::vector<float> all;
+};
+
+TEST_F(Batches, AJobThatIsNotReadyGivesWayAndGoesOnWithTheSameBits) {
+  std::vector<i32> prompt = prompt_of(3, 80);
+  prompt.resize(600);  // more than a step's rows
+  const auto one = engine({.max_sequences = 2});
+  std::vector<float> logits[2];
+  for (const bool waits : {false, true}) {
+    Batcher batcher(*one);
+    const auto job = std::make_shared<Scored>(prompt, 24, -1);
+    const auto other = std::make_shared<Job>(tokenizer.encode("27 + 45 =", true), 9, eos);
+    job->shares = false;
+    job->settings = {.temperature = 1, .seed = 5};
+    batcher.add(job, {.company = 1});
+    if (waits) {
+      while (job->tokens.size() < 12) batcher.step();
+      batcher.add(other, {.company = 2});
+      batcher.step();
+      EXPECT_TRUE(other->tokens.empty()) << "those of one company go first";
+      job->ready = false;
+      while (!other->ended) ASSERT_TRUE(batcher.step());
+      EXPECT_EQ(tokenizer.decode(other->tokens, true), " 72.");
+      EXPECT_FALSE(batcher.step()) << "the one that is left is not ready";
+      EXPECT_EQ(batcher.waiting(), 1u);
+      job->ready = true;
+    }
+    while (!batcher.idle()) ASSERT_TRUE(batcher.step());
+    EXPECT_EQ(batcher.stats().put_off, waits ? 1u : 0u);
+    logits[waits] = job->all;
+  }
+  EXPECT_EQ(logits[0].size(), 24 * size_t(one->info().vocab));
+  EXPECT_TRUE(logits[0] == logits[1]);
+}
+
+TEST_F(Batches, PrioritiesSayWhoGoesFirst) {
+  const auto one = engine({.max_sequences = 1});
+  Batcher batcher(*one);
+  const auto prompt = tokenizer.encode("27 + 45 =", true);
+  std::vector<std::shared_ptr<Job>> jobs;
+  std::vector<i32> order;
+  const auto add = [&](i32 priority) {
+    jobs.push_back(std::make_shared<Job>(prompt, 100, eos));
+    batcher.add(jobs.back(), {.priority = priority});
+  };
+  const auto step = [&] {
+    batcher.step(1);
+    for (i32 i = 0; i < i32(jobs.size()); ++i)
+      if (jobs[size_t(i)]->ended && std::ranges::find(order, i) == order.end()) order.push_back(i);
+  };
+  for (const i32 priority : {0, -1, 0, 2}) add(priority);
+  step();
+  EXPECT_FALSE(jobs[3]->tokens.empty());
+  add(3);  // takes the place of one that has begun
+  step();
+  EXPECT_FALSE(jobs[4]->tokens.empty());
+  while (!batcher.idle()) step();
+  EXPECT_EQ(order, (std::vector<i32>{4, 3, 0, 2, 1}));
+  EXPECT_EQ(batcher.stats().put_off, 1u);
+  for (const auto& job : jobs) EXPECT_EQ(tokenizer.decode(job->tokens, true), " 72.");
+}
+
+struct Told : JobFollower {
+  void runs() override { said += 'r'; }
+  void is_put_off() override { said += 'p'; }
+  void took() override { said += 't'; }
+  void ended(const std::exception_ptr& e) override { said += 'e', error = e; }
+  std::string said;
+  std::exception_ptr error;
+};
+
+class Thrower : public Job {
+ public:
+  using Job::Job;
+  bool take(i32 token) override {
+    if (tokens.size() == 2) fail(ErrorCode::kIo, "[here] enough");
+    return Job::take(token);
+  }
+};
+
+TEST_F(Batches, AJobThatThrowsEndsAlone) {
+  const auto some = engine({.max_sequences = 2});
+  Batcher batcher(*some);
+  const auto prompt = tokenizer.encode("27 + 45 =", true);
+  const auto thrower = std::make_shared<Thrower>(prompt, 100, eos);
+  const auto good = std::make_shared<Job>(prompt, 100, eos);
+  const auto thrown = std::make_shared<Told>(), fine = std::make_shared<Told>();
+  batcher.add(thrower, {.follower = thrown});
+  batcher.add(good, {.follower = fine});
+  while (!batcher.idle()) batcher.step();
+  EXPECT_EQ(thrown->said, "rtte");
+  EXPECT_THROW(std::rethrow_exception(thrown->error), Error);
+  EXPECT_FALSE(thrower->ended);
+  EXPECT_EQ(fine->said, "rttttte");
+  EXPECT_FALSE(fine->error);
+  EXPECT_EQ(tokenizer.decode(good->tokens, true), " 72.");
+  EXPECT_EQ(some->free_pages(), 2 * 12);
+}
+
+TEST_F(Batches, TooFewPagesAreRefused) {
+  try {
+    engine({.max_context = 512, .page_size = 16, .kv_pages = 31});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "[engine] kv_pages = 31; must be 32 or more, which one sequence of 512 positions needs alone");
+  }
 }
 
 }  // namespace

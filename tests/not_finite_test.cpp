@@ -11,6 +11,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/engine/batcher.h"
 #include "heddle/engine/written.h"
 #include "heddle/model/build/family.h"
 #include "tests/support/command.h"
@@ -141,6 +142,63 @@ TEST_P(Overflow, IsFoundInALaterRow) {
                                   {id, std::span(first.sampled).last(1), true}};
       expect_named(error_of([&] { running->step(next, {.steps = steps, .logits = false}); }));
     }
+}
+
+// A job of a batch, with what its follower was told.
+struct Counted : BatchJob, JobFollower {
+  Counted(std::vector<i32> text, size_t count, SamplingSettings how)
+      : given(std::move(text)), most(count), settings(how) {}
+  std::span<const i32> prompt() const override { return given; }
+  SamplingSettings sampling() const override { return settings; }
+  bool take(i32 token) override {
+    tokens.push_back(token);
+    return tokens.size() < most;
+  }
+  void end(bool) override {}
+  std::string name() const override { return "prompt of " + std::to_string(given.size()); }
+  void runs() override {}
+  void is_put_off() override {}
+  void took() override {}
+  void ended(const std::exception_ptr& error) override {
+    gone = true;
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const Error& known) {
+      said = known.what();
+    }
+  }
+  std::vector<i32> given, tokens;
+  size_t most;
+  SamplingSettings settings;
+  bool gone = false;
+  std::string said = "no error";
+};
+
+TEST_P(Overflow, EndsOneJobOfABatchAndNotItsNeighbour) {
+  for (const i32 steps : {1, 8}) {
+    std::vector<i32> alone;
+    for (const bool among : {false, true}) {
+      const auto running = engine();
+      Batcher batcher(*running);
+      const SamplingSettings random{.temperature = 1, .seed = 3};
+      const auto good = std::make_shared<Counted>(std::vector<i32>{5}, 5, random);
+      const auto bad = std::make_shared<Counted>(std::vector<i32>{5, 6, 7}, 9, SamplingSettings{});
+      batcher.add(good, {.follower = good});
+      if (among) batcher.add(bad, {.follower = bad});
+      while (!batcher.idle()) batcher.step(steps);
+      EXPECT_EQ(good->said, "no error");
+      EXPECT_TRUE(good->gone);
+      EXPECT_EQ(running->free_pages(), 2 * 2);
+      if (!among) {
+        alone = good->tokens;
+        continue;
+      }
+      EXPECT_EQ(good->tokens, alone);
+      EXPECT_EQ(bad->tokens.size(), 3u) << "positions 2, 3 and 4 have choices";
+      EXPECT_TRUE(bad->said.starts_with("[prompt of 3] [logits] position 5")) << bad->said;
+      expect_named(bad->said);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Overflow,

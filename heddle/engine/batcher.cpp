@@ -1,6 +1,7 @@
 #include "heddle/engine/batcher.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,25 +15,47 @@ i32 BatchJob::choose(std::span<const float>, i32 chosen) {
   return chosen;
 }
 
-void Batcher::add(std::shared_ptr<BatchJob> job) {
+i32 Batcher::Member::known_end(i32 most) const {
+  if (read >= prompt_size()) return read + 1;
+  const auto next = std::ranges::upper_bound(cuts, read);
+  return next == cuts.end() ? 0 : std::min(*next, read + most);
+}
+
+bool Batcher::Member::may_begin_at(i32 position) const {
+  return position == 0 || position >= prompt_size() || cuts.empty() || position > cuts.back() ||
+         std::ranges::binary_search(cuts, position);
+}
+
+std::span<const i32> Batcher::Member::tokens(i32 end) const {
+  if (read >= prompt_size()) return std::span(chosen).subspan(size_t(read - prompt_size()), 1);
+  return job->prompt().subspan(size_t(read), size_t(end - read));
+}
+
+void Batcher::add(std::shared_ptr<BatchJob> job, BatchPlace place) {
   const size_t size = job->prompt().size(), answer = job->wants_rows() ? 0 : 1;
   require(size > 0 && size + answer <= size_t(engine_.max_context()),
           "[batch] a prompt has {} tokens; must be 1 to {}, {}the context", size,
           size_t(engine_.max_context()) - answer, answer ? "one less than " : "");
-  waiting_.push_back(std::move(job));
+  put_in_line({.job = std::move(job), .place = std::move(place), .arrival = arrivals_++});
+}
+
+void Batcher::put_in_line(Member member) {
+  const auto order = [](const Member& m) { return std::tuple(-i64(m.place.priority), m.arrival); };
+  waiting_.insert(std::ranges::upper_bound(waiting_, order(member), {}, order), std::move(member));
 }
 
 void Batcher::drop(const BatchJob& job) {
-  std::erase_if(waiting_, [&](const auto& waiting) { return waiting.get() == &job; });
-  std::erase_if(running_, [&](const Running& running) { return running.job.get() == &job; });
+  const auto is_it = [&](const Member& member) { return member.job.get() == &job; };
+  std::erase_if(waiting_, is_it);
+  std::erase_if(running_, is_it);
 }
 
 // True if another sequence is still reading the same beginning, so that pages will soon hold more of it than
 // now.
 bool Batcher::is_being_read(std::span<const i32> prompt) const {
   const i32 known = engine_.known(prompt), page = engine_.page_size();
-  return std::ranges::any_of(running_, [&](const Running& running) {
-    if (!running.reading()) return false;
+  return std::ranges::any_of(running_, [&](const Member& running) {
+    if (!running.reading() || !running.job->is_ready()) return false;
     const auto other = running.job->prompt();
     const size_t most = std::min(prompt.size() - 1, other.size());
     const auto same = std::mismatch(prompt.begin(), prompt.begin() + i64(most), other.begin()).first;
@@ -40,160 +63,290 @@ bool Batcher::is_being_read(std::span<const i32> prompt) const {
   });
 }
 
+// Pages are there for all that is known of each sequence and for a page more, so that none is put off soon.
+bool Batcher::has_room(const Member& next) const {
+  const auto wanted = [&](const Member& member) {
+    const SequenceId id = member.sequence->id();
+    const i32 positions = std::min(member.size() + engine_.page_size(), engine_.max_context());
+    const i32 most = engine_.max_held_pages() - engine_.held_pages(id);
+    return std::max(std::min(engine_.missing_pages(id, positions), most), 0);
+  };
+  i64 pages = wanted(next);
+  for (const Member& running : running_) pages += wanted(running);
+  return running_.empty() || pages <= engine_.free_pages();
+}
+
+// False if it has to wait for pages.
+bool Batcher::open(Member& next) {
+  std::vector<i32> known;
+  if (next.job->shares_pages() && !next.job->wants_rows()) {
+    known.assign(next.job->prompt().begin(), next.job->prompt().end());
+    known.insert(known.end(), next.chosen.begin(), next.chosen.end());
+  }
+  SamplingSettings sampling = next.job->sampling();
+  sampling.draws = u32(next.chosen.size());
+  const SequenceId id = engine_.open(sampling, known);
+  next.sequence.emplace(engine_, id);
+  while (!next.may_begin_at(engine_.length(id))) {
+    const auto cut = std::ranges::lower_bound(next.cuts, engine_.length(id));
+    engine_.rewind(id, cut == next.cuts.begin() ? 0 : *std::prev(cut));
+  }
+  if (!has_room(next)) return next.sequence.reset(), false;
+  next.read = engine_.length(id);
+  if (next.reached == 0) stats_.shared_tokens += u64(next.read);
+  stats_.again_tokens += u64(std::max(next.reached - next.read, 0));
+  next.cut_at(next.read);
+  return true;
+}
+
+// The one to give its pages to `next` (null: to whoever needs them most), or null: one that is not ready, or else the last
+// to come of those with the lowest priority.
+Batcher::Member* Batcher::to_put_off(const Member* next) {
+  const auto order = [](const Member& m) {
+    return std::tuple(m.job->is_ready(), m.place.priority, -i64(m.arrival));
+  };
+  Member* found = nullptr;
+  for (Member& running : running_) {
+    if (running.job->wants_rows()) continue;  // rows that were taken cannot be taken again
+    if (next && running.job->is_ready() && running.place.priority >= next->place.priority) continue;
+    if (!found || order(running) < order(*found)) found = &running;
+  }
+  return found;
+}
+
+void Batcher::put_off(Member& member) {
+  Member out = std::move(member);
+  running_.erase(running_.begin() + (&member - running_.data()));
+  out.sequence.reset();
+  out.reached = std::max(out.reached, std::exchange(out.read, 0));
+  ++stats_.put_off;
+  if (out.place.follower) out.place.follower->is_put_off();
+  put_in_line(std::move(out));
+}
+
+// Puts off the sequences whose pages hold less than their jobs took, after a step that ended early.
+void Batcher::settle() {
+  for (size_t i = running_.size(); i-- > 0;)
+    if (engine_.length(running_[i].sequence->id()) != running_[i].read) put_off(running_[i]);
+}
+
 void Batcher::admit() {
-  for (auto at = waiting_.begin(); at != waiting_.end() && i32(running_.size()) < engine_.max_sequences();) {
-    const auto prompt = (*at)->prompt();
-    const bool rows = (*at)->wants_rows(), shares = (*at)->shares_pages() && !rows;
-    if (!running_.empty() && running_.front().job->wants_rows() != rows) break;
-    if (shares && is_being_read(prompt)) {
+  const auto is_ready = [](const Member& member) { return member.job->is_ready(); };
+  for (size_t at = 0; at < waiting_.size();) {
+    Member& next = waiting_[at];
+    const bool rows = next.job->wants_rows();
+    if (!is_ready(next)) {
       ++at;
       continue;
     }
-    const auto known = shares ? prompt : std::span<const i32>();
-    Running running{.job = *at, .sequence = {engine_, engine_.open((*at)->sampling(), known)}};
-    running.read = engine_.length(running.sequence.id());
-    stats_.shared_tokens += u64(running.read);
-    running_.push_back(std::move(running));
-    at = waiting_.erase(at);
+    if (!running_.empty() && (running_.front().job->wants_rows() != rows ||
+                              running_.front().place.company != next.place.company)) {
+      if (std::ranges::any_of(running_, is_ready)) break;
+      while (!running_.empty()) put_off(running_.back());
+      at = 0;
+      continue;
+    }
+    if (!rows && next.job->shares_pages() && is_being_read(next.job->prompt())) {
+      ++at;
+      continue;
+    }
+    if (i32(running_.size()) < engine_.max_sequences() && open(next)) {
+      running_.push_back(std::move(next));
+      waiting_.erase(waiting_.begin() + i64(at));
+      if (const auto& follower = running_.back().place.follower) follower->runs();
+      continue;
+    }
+    Member* const other = to_put_off(&next);
+    if (!other) break;
+    put_off(*other);
+    at = 0;
   }
   stats_.most_sequences = std::max(stats_.most_sequences, i32(running_.size()));
 }
 
-// One request for each running sequence that takes part, in their order.
-std::vector<StepRequest> Batcher::requests() {
-  const auto answering = std::ranges::count_if(running_, [](const Running& r) { return !r.reading(); });
-  const bool rows = !running_.empty() && running_.front().job->wants_rows();
-  i32 left = engine_.max_rows(rows) - i32(answering);
-  std::vector<StepRequest> made;
-  for (const Running& running : running_) {
-    StepRequest request{running.sequence.id(), std::span(&running.token, 1), true};
-    if (running.reading()) {
-      const auto rest = running.job->prompt().subspan(size_t(running.read));
-      const size_t count = std::min(rest.size(), size_t(left));
-      request.tokens = rest.first(count);
-      request.wanted = rows || count == rest.size();
-      left -= i32(count);
-    }
-    if (!request.tokens.empty()) made.push_back(request);
+// The parts of the next step, in the order of running_.
+std::vector<Batcher::Part> Batcher::parts() {
+  const i32 most = engine_.max_rows(!running_.empty() && running_.front().job->wants_rows());
+  i32 left = most;
+  std::vector<i32> ends(running_.size());
+  std::vector<bool> ready;
+  for (const Member& running : running_) ready.push_back(running.job->is_ready());
+  const auto give = [&](size_t i, i32 end) {
+    const i32 rows = end - running_[i].read;
+    if (rows > 0 && rows <= left) ends[i] = end, left -= rows;
+  };
+  // A chunk that has to be as before may want the rows of those that answer. One such chunk goes first.
+  for (size_t i = 0; i < running_.size() && left == most; ++i)
+    if (ready[i] && running_[i].read < running_[i].prompt_size()) give(i, running_[i].known_end(most));
+  for (size_t i = 0; i < running_.size(); ++i)
+    if (ready[i] && !running_[i].reading()) give(i, running_[i].read + 1);
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (!ready[i] || !running_[i].reading() || ends[i] > 0) continue;
+    const i32 end = running_[i].known_end(most);
+    give(i, end > 0 ? end : std::min(running_[i].prompt_size(), running_[i].read + left));
   }
+  std::vector<Part> made;
+  for (size_t i = 0; i < running_.size(); ++i)
+    if (ends[i] > 0) made.push_back({&running_[i], ends[i]});
   return made;
 }
 
-// `length`: positions of the sequence so far, without the token's own.
-bool Batcher::go_on(Running& running, std::span<const float> logits, i32 chosen, i32 length) {
-  running.token = running.job->choose(logits, chosen);
-  ++stats_.new_tokens;
-  const bool more = running.job->take(running.token);
-  const bool full = length >= engine_.max_context();
-  if (more && !full) return true;
-  running.job->end(more);
-  return false;
+i64 Batcher::missing_pages(std::span<const Part> parts, i32 steps) const {
+  i64 pages = 0;
+  for (const Part& part : parts)
+    pages += engine_.missing_pages(part.member->sequence->id(), part.end + steps - 1);
+  return pages;
 }
 
 // The number of steps that one call may take.
-i32 Batcher::steps_of(std::span<const StepRequest> made, i32 most) const {
-  if (std::ranges::any_of(running_, &Running::reading) || made.size() != running_.size()) return 1;
+i32 Batcher::steps_of(std::span<const Part> parts, i32 most) const {
+  const auto reads = [](const Member& member) { return member.reading() && member.job->is_ready(); };
+  if (std::ranges::any_of(running_, reads)) return 1;
   i32 steps = most;
-  for (const Running& running : running_)
-    steps =
-        std::min({steps, running.job->left(), engine_.max_context() - engine_.length(running.sequence.id())});
-  return std::max(steps, 1);
+  for (const Part& part : parts) {
+    if (part.member->job->wants_logits() || part.member->reading()) return 1;
+    steps = std::min({steps, part.member->job->left(), engine_.max_context() - part.member->read});
+  }
+  steps = std::max(steps, 1);
+  while (steps > 1 && missing_pages(parts, steps) > engine_.free_pages()) --steps;
+  return steps;
 }
 
-void Batcher::step(i32 most) {
+bool Batcher::step(i32 most) {
   admit();
-  const std::vector<StepRequest> made = requests();
-  if (made.empty()) return;
-  const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
-  const i32 steps = logits ? 1 : steps_of(made, most);
+  std::vector<Part> parts = this->parts();
+  while (missing_pages(parts, 1) > engine_.free_pages()) {
+    Member* const other = to_put_off(nullptr);
+    require(other && running_.size() > 1, "[batch] a step needs {} pages and {} are free; others hold them",
+            missing_pages(parts, 1), engine_.free_pages());
+    put_off(*other);
+    parts = this->parts();
+  }
+  if (parts.empty()) return false;
+  const bool rows = running_.front().job->wants_rows();
+  std::vector<StepRequest> made;
+  for (const auto& [member, end] : parts)
+    made.push_back({member->sequence->id(), member->tokens(end), rows || end == member->size()});
+  const i32 steps = steps_of(parts, most);
   ++stats_.launches;
   try {
-    if (running_.front().job->wants_rows())
-      step_rows(made);
-    else if (steps > 1)
-      step_many(made, steps);
+    if (steps > 1)
+      step_many(parts, made, steps);
     else
-      step_once(made, logits);
-  } catch (const NotFiniteLogits& error) {
-    for (const Running& running : running_)
-      if (const std::string name = running.job->name();
-          running.sequence.id() == error.sequence && !name.empty())
-        throw NotFiniteLogits(error.sequence, fmt::format("[{}] {}", name, error.what()));
-    throw;
+      step_once(parts, made);
   } catch (const Cancelled&) {  // to end sooner
+    settle();
     if (!pause_()) throw;
+  } catch (...) {
+    settle();
+    throw;
+  }
+  std::erase_if(running_, [](const Member& member) { return member.ended; });
+  return true;
+}
+
+void Batcher::fail(Member& member, const std::exception_ptr& error) {
+  if (!member.place.follower) std::rethrow_exception(error);
+  member.ended = true;
+  member.place.follower->ended(error);
+}
+
+namespace {
+
+// NotFiniteLogits with the name of the job.
+std::exception_ptr named(const std::exception_ptr& error, const std::string& name) {
+  if (name.empty()) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (const NotFiniteLogits& known) {
+    return std::make_exception_ptr(
+        NotFiniteLogits(known.sequence, fmt::format("[{}] {}", name, known.what())));
   }
 }
 
-void Batcher::step_once(std::span<const StepRequest> made, bool logits) {
-  const StepResult result = engine_.step(made, {.logits = logits});
+}  // namespace
+
+// Hands over what a step made for the job, by `hand(job)`, which returns false if the job has ended.
+template <class Hand>
+bool Batcher::hand_over(Member& member, Hand&& hand) {
+  try {
+    member.ended = !hand(*member.job);
+  } catch (...) {
+    fail(member, std::current_exception());
+    return false;
+  }
+  if (const auto& follower = member.place.follower) {
+    follower->took();
+    if (member.ended) follower->ended(nullptr);
+  }
+  return !member.ended;
+}
+
+bool Batcher::go_on(Member& member, std::span<const float> logits, i32 chosen) {
+  return hand_over(member, [&](BatchJob& job) {
+    member.chosen.push_back(job.choose(logits, chosen));
+    ++stats_.new_tokens;
+    const bool more = job.take(member.chosen.back());
+    if (more && member.read < engine_.max_context()) return true;
+    job.end(more);
+    return false;
+  });
+}
+
+void Batcher::step_once(std::span<const Part> parts, std::span<const StepRequest> made) {
+  const bool rows = parts[0].member->job->wants_rows();
+  const bool logits =
+      rows || std::ranges::any_of(parts, [](const Part& part) { return part.member->job->wants_logits(); });
+  const StepResult result = engine_.step(made, {.logits = logits, .all_logits = rows, .fails_alone = true});
   ++stats_.steps;
-  std::vector<Running> stay;
   std::span<const float> rest = result.logits;
-  size_t at = 0;
-  for (Running& running : running_) {
-    const bool took_part = at < made.size() && made[at].sequence == running.sequence.id();
-    const bool wanted = took_part && made[at].wanted;
-    if (took_part && running.reading()) {
-      running.read += i32(made[at].tokens.size());
-      stats_.prompt_tokens += made[at].tokens.size();
-    }
-    const size_t count = wanted && logits ? size_t(engine_.info().vocab) : 0;
-    if (!wanted ||
-        go_on(running, rest.first(count), result.sampled[at], engine_.length(running.sequence.id())))
-      stay.push_back(std::move(running));
-    rest = rest.subspan(count);
-    at += size_t(took_part);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Member& member = *parts[i].member;
+    const size_t wanted = !made[i].wanted || !logits ? 0 : rows ? made[i].tokens.size() : 1;
+    const auto mine = rest.first(wanted * size_t(engine_.info().vocab));
+    rest = rest.subspan(mine.size());
+    const i32 end = parts[i].end, in_prompt = std::min(end, member.prompt_size());
+    stats_.prompt_tokens += u64(std::max(in_prompt - std::max(member.read, member.reached), 0));
+    member.read = end;
+    if (in_prompt == end) member.cut_at(end);
+    if (result.failed[i])
+      fail(member, named(result.failed[i], member.job->name()));
+    else if (rows)
+      hand_over(member, [&](BatchJob& job) {
+        job.take_rows(mine);
+        if (end == member.size()) return job.end(false), false;
+        return true;
+      });
+    else if (made[i].wanted)
+      go_on(member, mine, result.sampled[i]);
   }
-  running_ = std::move(stay);
 }
 
-void Batcher::step_rows(std::span<const StepRequest> made) {
-  const StepResult result = engine_.step(made, {.all_logits = true});
-  ++stats_.steps;
-  std::vector<Running> stay;
-  std::span<const float> rest = result.logits;
-  size_t at = 0;
-  for (Running& running : running_) {
-    if (at < made.size() && made[at].sequence == running.sequence.id()) {
-      const size_t rows = made[at++].tokens.size(), count = rows * size_t(engine_.info().vocab);
-      running.read += i32(rows);
-      stats_.prompt_tokens += rows;
-      running.job->take_rows(rest.first(count));
-      rest = rest.subspan(count);
-    }
-    if (running.reading())
-      stay.push_back(std::move(running));
-    else
-      running.job->end(false);
-  }
-  running_ = std::move(stay);
-}
-
-void Batcher::step_many(std::span<const StepRequest> made, i32 steps) {
-  std::vector<i32> ends, lengths, first;  // requests point to tokens that change meanwhile
+void Batcher::step_many(std::span<const Part> parts, std::span<const StepRequest> made, i32 steps) {
+  std::vector<i32> ends, first;  // requests point to tokens that change meanwhile
   std::vector<StepRequest> requests(made.begin(), made.end());
   first.reserve(requests.size());
   for (StepRequest& request : requests) {
     first.push_back(request.tokens[0]);
     request.tokens = std::span(&first.back(), 1);
   }
-  for (const Running& running : running_) {
-    const auto these = running.job->ends();
+  for (const Part& part : parts) {
+    const auto these = part.member->job->ends();
     ends.insert(ends.end(), these.begin(), these.end());
-    lengths.push_back(engine_.length(running.sequence.id()));
   }
-  std::vector<bool> ended(running_.size());
   const auto take = [&](std::span<const i32> chosen) {
     ++stats_.steps;
-    for (size_t i = 0; i < running_.size(); ++i) ended[i] = !go_on(running_[i], {}, chosen[i], ++lengths[i]);
-    return std::ranges::find(ended, true) == ended.end() && !pause_();
+    bool more = true;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      ++parts[i].member->read;
+      more &= chosen[i] >= 0 && go_on(*parts[i].member, {}, chosen[i]);  // less: the sequence has failed
+    }
+    return more && !pause_();
   };
-  engine_.step(requests, {.steps = steps, .logits = false, .ends = ends, .on_tokens = take});
-  std::vector<Running> stay;
-  for (size_t i = 0; i < running_.size(); ++i)
-    if (!ended[i]) stay.push_back(std::move(running_[i]));
-  running_ = std::move(stay);
+  const StepResult result = engine_.step(
+      requests, {.steps = steps, .logits = false, .ends = ends, .on_tokens = take, .fails_alone = true});
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (result.failed[i]) fail(*parts[i].member, named(result.failed[i], parts[i].member->job->name()));
 }
 
 }  // namespace heddle

@@ -1,10 +1,14 @@
 // Runs many sequences on one engine. Each step takes the next token of every sequence that is answering and,
-// in the rows that are left, chunks of the prompts of others. A sequence enters as soon as another ends.
+// in the rows that are left, chunks of the prompts of others. A sequence enters as soon as another ends and pages are
+// free for its prompt. When pages run out, sequences give theirs back and are computed again later, in the same
+// steps: each of their tokens is the one that it would have been.
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,10 +37,32 @@ class BatchJob {
   // many tokens ends with these.
   virtual i32 left() const { return INT32_MAX; }
   virtual std::span<const i32> ends() const { return {}; }
+  // False: it takes part in no step for now. It keeps its pages as long as no other job wants them.
+  virtual bool is_ready() const { return true; }
   // No more tokens will come: take() returned false, or (`full`) the context is full.
   virtual void end(bool full) = 0;
   // Names it in errors; "" if there is nothing to tell it from.
   virtual std::string name() const { return {}; }
+};
+
+// Follows a job through a batch. The thread that runs the steps calls it.
+class JobFollower {
+ public:
+  virtual ~JobFollower() = default;
+  virtual void runs() = 0;        // it has a sequence: for the first time, or again
+  virtual void is_put_off() = 0;  // it gave its pages back, and waits
+  virtual void took() = 0;        // a token, or rows
+  // It is no longer in the batch. `error`: what its functions threw, or NotFiniteLogits; null after BatchJob::end().
+  virtual void ended(const std::exception_ptr& error) = 0;
+};
+
+// A job's place among others.
+struct BatchPlace {
+  i32 priority = 0;  // higher ones first; equal ones as they came
+  // Only jobs of one company share steps, so that those of other companies change no rounding.
+  u64 company = 0;
+  // Without one, what would end this job alone is thrown by step().
+  std::shared_ptr<JobFollower> follower = {};
 };
 
 // Closes its sequence in the destructor.
@@ -63,48 +89,86 @@ struct BatchStats {
   u64 steps = 0, launches = 0;  // a launch has one step or many
   u64 prompt_tokens = 0, new_tokens = 0;
   u64 shared_tokens = 0;  // positions of prompts that pages already held
+  u64 put_off = 0,
+      again_tokens = 0;  // how often pages were taken from a job, and positions that were computed again
   i32 most_sequences = 0;
 };
 
 class Batcher {
  public:
-  // `engine` must outlive the batcher, which fetches logits in steps where a job wants them. It calls `pause`
-  // after each token; true makes step() return.
+  // `engine` must outlive the batcher, which fetches logits in steps where a job wants them, and no other opens sequences
+  // on it meanwhile. It calls `pause` after each token; true makes step() return.
   explicit Batcher(
       Engine& engine, std::function<bool()> pause = [] { return false; })
       : engine_(engine), pause_(std::move(pause)) {}
 
-  void add(std::shared_ptr<BatchJob> job);
-  // Forgets the job if it waits or runs, without end(); not from a callback.
+  void add(std::shared_ptr<BatchJob> job, BatchPlace place = {});
+  // Forgets the job if it waits or runs, without end(), and frees its pages; not from a callback.
   void drop(const BatchJob& job);
   // True if no job waits or runs.
   bool idle() const { return waiting_.empty() && running_.empty(); }
-  // Runs one step. Throws as Engine::step(), with the name of the job. If all sequences are answering and none wants
-  // logits, it runs as many steps as one launch holds, at most `most`, until an answer ends.
-  void step(i32 most = Engine::kMostSteps);
+  size_t waiting() const { return waiting_.size(); }
+  size_t running() const { return running_.size(); }
+  // Runs one step; false: there was none, because no job is ready. Throws as Engine::step(), with the name of the job. If all
+  // sequences are answering and none wants logits, it runs as many steps as one launch holds, at most `most`, until an
+  // answer ends.
+  bool step(i32 most = Engine::kMostSteps);
   const BatchStats& stats() const { return stats_; }
 
  private:
-  struct Running {
+  // The positions of a job are those of its prompt, and then of the tokens that were chosen.
+  struct Member {
     std::shared_ptr<BatchJob> job;
-    OpenSequence sequence;
-    i32 read = 0;    // tokens of the prompt that are in the pages
-    i32 token = -1;  // the last one chosen
-    bool reading() const { return read < i32(job->prompt().size()); }
+    BatchPlace place;
+    u64 arrival = 0;
+    std::vector<i32> chosen = {};
+    // Where steps that read the prompt began and ended. A key is rounded when it goes to a page, so the same cuts give the
+    // same bits.
+    std::vector<i32> cuts = {};
+    std::optional<OpenSequence> sequence = {};
+    i32 read = 0;     // positions in the pages
+    i32 reached = 0;  // positions that were in them before it was put off
+    bool ended = false;
+
+    i32 prompt_size() const { return i32(job->prompt().size()); }
+    i32 size() const { return prompt_size() + i32(chosen.size()); }
+    bool reading() const { return chosen.empty() || read + 1 < size(); }
+    // Where the next step of at most `most` rows has to end, to be as it was before; 0: it is free.
+    i32 known_end(i32 most) const;
+    bool may_begin_at(i32 position) const;
+    std::span<const i32> tokens(i32 end) const;  // from `read` on
+    void cut_at(i32 position) {
+      if (cuts.empty() ? position > 0 : position > cuts.back()) cuts.push_back(position);
+    }
   };
-  void admit();
+  // A member's part of a step: its positions up to `end`.
+  struct Part {
+    Member* member;
+    i32 end;
+  };
+  void put_in_line(Member member);
   bool is_being_read(std::span<const i32> prompt) const;
-  std::vector<StepRequest> requests();
-  bool go_on(Running& running, std::span<const float> logits, i32 chosen, i32 length);
-  i32 steps_of(std::span<const StepRequest> made, i32 most) const;
-  void step_once(std::span<const StepRequest> made, bool logits);
-  void step_rows(std::span<const StepRequest> made);
-  void step_many(std::span<const StepRequest> made, i32 steps);
+  bool has_room(const Member& next) const;
+  bool open(Member& next);
+  void admit();
+  Member* to_put_off(const Member* next);
+  void put_off(Member& member);
+  void settle();
+  std::vector<Part> parts();
+  i64 missing_pages(std::span<const Part> parts, i32 steps) const;
+  i32 steps_of(std::span<const Part> parts, i32 most) const;
+  void step_once(std::span<const Part> parts, std::span<const StepRequest> made);
+  void step_many(std::span<const Part> parts, std::span<const StepRequest> made, i32 steps);
+  bool go_on(Member& member, std::span<const float> logits, i32 chosen);
+  template <class Hand>
+  bool hand_over(Member& member, Hand&& hand);
+  void fail(Member& member, const std::exception_ptr& error);
 
   Engine& engine_;
   std::function<bool()> pause_;
-  std::deque<std::shared_ptr<BatchJob>> waiting_;
-  std::vector<Running> running_;
+  std::deque<Member> waiting_;  // in the order in which they are to enter
+  std::vector<Member> running_;
+  u64 arrivals_ = 0;
   BatchStats stats_;
 };
 

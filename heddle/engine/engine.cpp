@@ -44,9 +44,9 @@ struct Engine::State {
   i32 require_valid(std::span<const StepRequest> requests, i32 steps, bool all_logits);
   RunReport run(LoadedProgram& loaded, std::span<const StepRequest> requests, i32 steps,
                 const StepWatch* watch, bool all_logits);
-  // Throws Error when the logits of a step are not numbers that a token can be chosen by.
-  void require_finite(std::span<const StepRequest> requests, const StepResult& result,
-                      std::span<const i32> starts, bool all_logits);
+  // Finds logits that are not numbers that a token can be chosen by, and throws, or keeps in result.failed.
+  void require_finite(std::span<const StepRequest> requests, StepResult& result, std::span<const i32> starts,
+                      bool all_logits, bool fails_alone);
   [[noreturn]] void fail_not_finite(SequenceId id, i32 position);
   std::string first_op_not_finite(SequenceId id, std::span<const i32> tokens);
 };
@@ -144,6 +144,24 @@ i32 Engine::max_sequences() const {
   return state_->options.max_sequences;
 }
 
+i32 Engine::free_pages() const {
+  return i32(state_->sequences.pool().free_pages());
+}
+
+i32 Engine::held_pages(SequenceId id) const {
+  const Sequence& sequence = state_->sequences.at(id);
+  return i32(sequence.pages.size()) - sequence.gone;
+}
+
+i32 Engine::missing_pages(SequenceId id, i32 positions) const {
+  const i32 all = state_->sequences.pool().pages_for(positions);
+  return std::max(all - i32(state_->sequences.at(id).pages.size()), 0);
+}
+
+i32 Engine::max_held_pages() const {
+  return i32(most_pages(state_->planner.capacity(), 1, 0));
+}
+
 // Returns the rows of the step.
 i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 steps, bool all_logits) {
   require(steps >= 1 && steps <= kMostSteps, "[step] {} steps; must be 1 to {}", steps, kMostSteps);
@@ -210,7 +228,11 @@ class TokensInTime {
   bool take(std::span<const i32> chosen) {
     if (ended_) return false;
     ++steps_;
-    if (std::ranges::find(chosen, StepArrays::kNoToken) != chosen.end()) return !(ended_ = true);
+    if (std::ranges::find(chosen, StepArrays::kNoToken) != chosen.end()) {
+      ended_ = true;
+      if (options_.fails_alone) options_.on_tokens(chosen);
+      return false;
+    }
     ended_ = std::ranges::find_first_of(chosen, options_.ends) != chosen.end();
     if (!options_.on_tokens(chosen)) ended_ = true;
     return !ended_;
@@ -265,22 +287,31 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   }
   if (options.logits)
     result.logits = loaded.logits(size_t(loaded.record().host().wanted) * size_t(info().vocab));
-  s.require_finite(requests, result, starts, all_logits);
+  s.require_finite(requests, result, starts, all_logits, options.fails_alone);
   return result;
 }
 
-void Engine::State::require_finite(std::span<const StepRequest> requests, const StepResult& result,
-                                   std::span<const i32> starts, bool all_logits) {
+void Engine::State::require_finite(std::span<const StepRequest> requests, StepResult& result,
+                                   std::span<const i32> starts, bool all_logits, bool fails_alone) {
   const size_t vocab = size_t(model->info().vocab);
   std::span<const float> logits = result.logits;
+  result.failed.resize(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     const i32 last = starts[i] + i32(requests[i].tokens.size()) - 1;
+    i32 bad = -1;  // position
     if (!result.tokens[i].empty() && result.tokens[i].back() == StepArrays::kNoToken)
-      fail_not_finite(requests[i].sequence, last + i32(result.tokens[i].size()) - 1);
-    if (!requests[i].wanted || logits.empty()) continue;
-    for (i32 position = all_logits ? starts[i] : last; position <= last; ++position) {
-      if (!can_choose(logits.first(vocab))) fail_not_finite(requests[i].sequence, position);
+      bad = last + i32(result.tokens[i].size()) - 1;
+    const bool fetched = requests[i].wanted && !logits.empty();
+    for (i32 position = all_logits ? starts[i] : last; fetched && position <= last; ++position) {
+      if (bad < 0 && !can_choose(logits.first(vocab))) bad = position;
       logits = logits.subspan(vocab);
+    }
+    if (bad < 0) continue;
+    try {
+      fail_not_finite(requests[i].sequence, bad);
+    } catch (const NotFiniteLogits&) {
+      if (!fails_alone) throw;
+      result.failed[i] = std::current_exception();
     }
   }
 }

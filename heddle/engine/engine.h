@@ -2,6 +2,7 @@
 // mix of prompt chunks and next tokens of several sequences.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -27,6 +28,7 @@ struct StepResult {
   std::vector<float> logits;  // the last step's: wanted rows x vocab, in the order of the requests
   // For each request, the choice of each step; cancelled steps are left out.
   std::vector<std::vector<i32>> tokens;
+  std::vector<std::exception_ptr> failed;  // with fails_alone, for each request: NotFiniteLogits or null
   RunReport report;
 };
 
@@ -43,6 +45,9 @@ struct StepOptions {
   std::span<const i32> ends = {};
   // Receives the choices of each step, by request, while the next step runs. Returning false ends the call.
   std::function<bool(std::span<const i32>)> on_tokens = {};
+  // NotFiniteLogits are StepResult::failed instead of thrown, so that the other sequences keep their choices. on_tokens gets
+  // kNoToken for such a sequence, and its step is the last.
+  bool fails_alone = false;
 };
 
 // A sequence's logits are no numbers that a token can be chosen by.
@@ -78,6 +83,13 @@ class Engine {
   i32 known(std::span<const i32> prompt) const;
   i32 page_size() const;
   i32 max_sequences() const;
+  // KV pages that no sequence holds. One sequence alone always finds enough of them.
+  i32 free_pages() const;
+  i32 held_pages(SequenceId sequence) const;
+  // Pages that it would take, in one step, to have so many positions.
+  i32 missing_pages(SequenceId sequence, i32 positions) const;
+  // The most pages that one sequence holds between steps.
+  i32 max_held_pages() const;
 
   // The most rows that one step may have.
   i32 max_rows(bool all_logits = false) const;

@@ -173,6 +173,13 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
           o.max_sequences, o.max_context, pages, INT32_MAX);
   capacity.num_pages = i32(pages);
+  if (o.kv_pages != 0) {
+    const i64 least = most_pages(capacity, 1, std::max<i64>(target.most_rows, StepDevice::kHistory));
+    require(o.kv_pages >= least,
+            "[engine] kv_pages = {}; must be {} or more, which one sequence of {} positions needs alone",
+            o.kv_pages, least, o.max_context);
+    capacity.num_pages = i32(std::min<i64>(o.kv_pages, pages));
+  }
   const ChosenConfigs configs = read_configs(o.config);
   Planner planner(std::move(model), target, capacity,
                   CompileOptions{.scheduler = o.scheduler,

@@ -55,6 +55,7 @@ struct EngineOptions {
   i32 max_context = 0;    // positions a sequence may have; 0: what the model allows, at most kDefaultContext
   i32 max_sequences = 16;
   i32 page_size = 64;
+  i32 kv_pages = 0;               // 0: as many as all sequences can fill
   AttentionSplits splits;         // 0: as the target has it
   std::optional<DType> kv_dtype;  // the weights' where unset
   PassOptions passes;
@@ -108,6 +109,11 @@ struct EngineOptions {
     v("page_size", s.page_size,
       Option{
           .doc = "positions of a page of the KV cache", .least = 1, .most = 1 << 16, .kept = Kept::kTaken});
+    v("kv_pages", s.kv_pages,
+      Option{.doc = "pages of the KV cache, for which sequences wait",
+             .zero = "as many as all sequences can fill",
+             .kept = Kept::kSame,
+             .flag = true});
     v("split_unit", s.splits.unit,
       Option{.doc = "attention: positions of which a part is a multiple",
              .zero = "as the device has it",

@@ -14,7 +14,7 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
   const auto slot = std::ranges::find(sequences_, false, &Sequence::open);
   require(slot != sequences_.end(), "[engine] {} sequences are open; max_sequences allows no more",
           sequences_.size());
-  *slot = {.open = true, .seen = std::vector<u32>(size_t(vocab_ + 31) / 32)};
+  *slot = {.open = true, .seen = std::vector<u32>(size_t(vocab_ + 31) / 32), .draws = sampling.draws};
   slot->sampling = {.temperature = sampling.temperature,
                     .top_p = sampling.top_p,
                     .min_p = sampling.min_p,

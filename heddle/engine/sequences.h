@@ -20,6 +20,7 @@ struct SamplingSettings {
   float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   i32 top_k = 0;
   u64 seed = 0;
+  u32 draws = 0;  // tokens of the sequence that were chosen before it was opened
 };
 
 using SequenceId = u32;
