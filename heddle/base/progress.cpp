@@ -97,6 +97,10 @@ bool has_progress_listener() {
   return listener != nullptr;
 }
 
+OnProgress progress_listener() {
+  return listener ? *listener : OnProgress();
+}
+
 void tell_progress(const Progress& progress) {
   if (listener) (*listener)(progress);
 }

@@ -33,6 +33,8 @@ class ProgressScope {
 
 // False where nobody listens on this thread.
 bool has_progress_listener();
+// The listener of this thread, for another thread that works for it; empty where nobody listens.
+OnProgress progress_listener();
 void tell_progress(const Progress& progress);
 
 // Calls job(0) to job(jobs - 1) as parallel_for does, and tells how many have ended.

@@ -271,6 +271,7 @@ template <class Hand>
 bool Batcher::hand_over(Member& member, Hand&& hand) {
   try {
     member.ended = !hand(*member.job);
+    member.job->publish();
   } catch (...) {
     fail(member, std::current_exception());
     return false;

@@ -41,6 +41,8 @@ class BatchJob {
   virtual bool is_ready() const { return true; }
   // No more tokens will come: take() returned false, or (`full`) the context is full.
   virtual void end(bool full) = 0;
+  // Called after each take() or take_rows(), and the end() that may follow it: others may see now what they made.
+  virtual void publish() {}
   // Names it in errors; "" if there is nothing to tell it from.
   virtual std::string name() const { return {}; }
 };
