@@ -29,6 +29,7 @@ struct Engine::State {
   // By scheduler and configurations; then by rows, sequences, all logits.
   std::map<std::pair<std::string, std::string>, Programs> all_programs;
   Programs* programs;  // that steps run
+  bool torn = false;   // an update failed half-way, so that some weights are old and some new
 
   State(std::shared_ptr<const Model> of, EngineOptions chosen)
       : model(std::move(of)),
@@ -254,6 +255,8 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
          "[step] logits of all rows are asked for, and the programs, made ahead of time, compute those of "
          "last rows; "
          "load the model without them, or compile them with all_logits");
+  require(!s.torn,
+          "[step] an update of the weights failed half-way; update all of them, or load the model again");
   const i32 rows = s.require_valid(requests, options.steps, all_logits);
   LoadedProgram& loaded = s.loaded(rows, i32(requests.size()), all_logits);
   StepResult result;
@@ -360,6 +363,26 @@ std::string Engine::State::first_op_not_finite(SequenceId id, std::span<const i3
     left = left.subspan(request.tokens.size());
   }
   return fmt::format("op by op, in steps of {} rows, all results of these tokens are finite", kRows);
+}
+
+void Engine::update_weights(const WeightValues& values, const std::function<void()>& before) {
+  State& s = *state_;
+  const ModelGraph graph = s.planner.graph(1, 1);
+  const auto missing = [&](const auto& specs) {
+    for (const auto& [name, spec] : specs)
+      for (const WeightSource& source : spec.sources)
+        if (!values.has(source.tensor)) return true;
+    return false;
+  };
+  const bool torn_after = s.torn && (missing(graph.weights) || missing(graph.vectors));
+  with_memory_for("an update of the weights", [&] {
+    s.memory.weights->update(graph, values, s.options.threads, [&] {
+      before();
+      s.sequences.forget_pages();
+      s.torn = true;
+    });
+  });
+  s.torn = torn_after;
 }
 
 void Engine::plan(const std::string& scheduler, const std::string& config) {

@@ -100,6 +100,12 @@ class Engine {
   StepResult step(std::span<const StepRequest> requests, const StepOptions& options = {});
   static constexpr i32 kMostSteps = StepDevice::kHistory;  // steps in one call
 
+  // Replaces the weights that `values` has; what it has not stays. Programs stay, and no page is found by its content any
+  // more. Throws Error before anything changes, for a tensor of another shape or type and for numbers that are not finite.
+  // Then it calls `before`, after which no sequence may be open. If a device fails later, steps throw until an update of
+  // all weights.
+  void update_weights(
+      const WeightValues& values, const std::function<void()>& before = [] {});
   // Has later steps run programs of this scheduler and these configurations of ops, as in EngineOptions. Weights and
   // sequences stay, and so do programs that were made before. Throws Error where the options do, and where programs were
   // made ahead of time; nothing has changed then.

@@ -95,18 +95,25 @@ struct SourceData {
   std::span<const std::byte> bytes;
 };
 
+// Tensors as a checkpoint has them, by the names of WeightSource.
+class WeightValues {
+ public:
+  virtual ~WeightValues() = default;
+  virtual bool has(const std::string&) const { return true; }
+  // The view is valid until forget().
+  virtual SourceData source(const std::string& tensor) const = 0;
+  virtual void forget(const std::string& tensor) const = 0;  // returns its memory to the system
+};
+
 // Called while loading, with the bytes done and the bytes in all.
 using LoadProgress = std::function<void(size_t done, size_t all)>;
 
-class Model {
+class Model : public WeightValues {
  public:
-  virtual ~Model() = default;
   virtual const ModelInfo& info() const = 0;
   virtual ModelGraph graph(const GraphRequest& request) const = 0;
-  virtual SourceData source(const std::string& tensor) const = 0;
   // Identifies the checkpoint.
   virtual std::string fingerprint() const = 0;
-  virtual void forget(const std::string& tensor) const = 0;  // returns its memory to the system
 };
 
 }  // namespace heddle

@@ -200,7 +200,39 @@ class Packer {
   Lanes seen_{};  // not 0: some value was not finite
 };
 
+// A block of it at a time, whose loop has no exit, so that it takes vectors.
+template <class Element>
+std::optional<i64> first_not_finite(Element exponent, const std::byte* from, i64 count) {
+  constexpr i64 kBlock = 4096;
+  Element block[kBlock];
+  for (i64 begin = 0; begin < count; begin += kBlock) {
+    const i64 size = std::min(kBlock, count - begin);
+    std::memcpy(block, from + begin * i64(sizeof(Element)), size_t(size) * sizeof(Element));
+    Element bad = 0;
+    for (i64 i = 0; i < size; ++i) bad |= Element((block[i] & exponent) == exponent);
+    for (i64 i = 0; bad && i < size; ++i)
+      if ((block[i] & exponent) == exponent) return begin + i;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::vector<std::byte> unpack_row(const Weight& weight, i32 row, const std::byte* base, const u64* table) {
+  const size_t size = size_t(size_of(weight.data.dtype));
+  std::vector<std::byte> made(size_t(weight.cols()) * size);
+  for (i32 k = 0; k < weight.cols(); ++k) {
+    const i32 slice = k / weight.slice_cols();
+    const i64 place = weight.place(row, k - slice * weight.slice_cols());
+    std::memcpy(&made[size_t(k) * size], base + table[slice] + size_t(place) * size, size);
+  }
+  return made;
+}
+
+std::optional<i64> find_not_finite(DType dtype, const std::byte* from, i64 count) {
+  if (size_of(dtype) == 4) return first_not_finite<u32>(exponent_of(dtype), from, count);
+  return first_not_finite<u16>(u16(exponent_of(dtype)), from, count);
+}
 
 std::optional<PackPlace> pack_panel(const Weight& weight, std::span<const PackRow> rows, std::byte* base,
                                     const u64* table) {

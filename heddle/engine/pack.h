@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "heddle/ir/tensor.h"
 
@@ -23,5 +24,11 @@ struct PackPlace {
 // what comes after it is not packed then.
 std::optional<PackPlace> pack_panel(const Weight& weight, std::span<const PackRow> rows, std::byte* base,
                                     const u64* table);
+
+// Returns a row of a panel as it was before it was packed.
+std::vector<std::byte> unpack_row(const Weight& weight, i32 row, const std::byte* base, const u64* table);
+
+// Returns the place of the first of `count` adjacent elements that is not finite. Elements have 2 or 4 bytes.
+std::optional<i64> find_not_finite(DType dtype, const std::byte* from, i64 count);
 
 }  // namespace heddle

@@ -54,6 +54,13 @@ void PagePool::forget(i32 page) {
   key_of_.erase(key);
 }
 
+void PagePool::forget_all() {
+  HEDDLE_CHECK(free_.size() == pages_.size());
+  for (Page& page : pages_) page.content = kNone;
+  page_of_.clear();
+  key_of_.clear();
+}
+
 std::vector<i32> PagePool::find(std::span<const i32> tokens) const {
   std::vector<i32> pages;
   Content before = kNone;

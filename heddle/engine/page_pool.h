@@ -33,6 +33,8 @@ class PagePool {
   void note(std::span<const i32> pages, std::span<const i32> tokens);
   // Called before its holder writes it again.
   void forget(i32 page);
+  // No page is found by its content any more. Nobody holds one.
+  void forget_all();
   // Finds the pages whose content is the longest beginning of `tokens` in whole pages. The caller does not
   // hold them yet.
   std::vector<i32> find(std::span<const i32> tokens) const;

@@ -41,6 +41,13 @@ void Sequences::close(SequenceId id) {
   sequence = {};
 }
 
+void Sequences::forget_pages() {
+  const auto open = std::ranges::count(sequences_, true, &Sequence::open);
+  require(open == 0, "[engine] {} sequences are open, with keys and values of the old weights; close them",
+          open);
+  pool_.forget_all();
+}
+
 Sequence& Sequences::at(SequenceId id) {
   require(id < sequences_.size() && sequences_[id].open, "[step] sequence {} is not open", id);
   return sequences_[id];

@@ -55,6 +55,8 @@ class Sequences {
   // Throws Error when it is not open.
   Sequence& at(SequenceId id);
   const PagePool& pool() const { return pool_; }
+  // No later sequence finds what a page holds. Throws Error when one is open.
+  void forget_pages();
 
   // Gives the sequence pages for this many positions.
   void grow(Sequence& sequence, i32 positions);

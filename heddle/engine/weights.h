@@ -1,6 +1,7 @@
 // Weights in memory: packed once into panels at load, vectors in f32, shared by all programs of a model.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,12 @@ class WeightStore {
   // another shape or dtype, or holds NaN or infinity. `space`: where they go, see Storage.
   WeightStore(const Model& model, const ModelGraph& graph, int threads, MemorySpace* space,
               const LoadProgress& progress);
+
+  // Packs the tensors that `values` has over those of `graph`, which the store was made of; what it has not stays. Throws
+  // Error, as the constructor does, before it changes anything, and then calls `before`. An exception after that leaves
+  // some weights old and some new.
+  void update(const ModelGraph& graph, const WeightValues& values, int threads,
+              const std::function<void()>& before);
 
   bool has(const std::string& name) const { return entries_.contains(name); }
   std::byte* data(const std::string& name) const;

@@ -83,7 +83,10 @@ void AnswerSettings::validate() const {
 }
 
 AnswerSettings model_settings(const std::string& folder, const std::set<std::string, std::less<>>& ignored) {
-  const GenerationConfig config = GenerationConfig::load(folder, ignored);
+  return settings_of(GenerationConfig::load(folder, ignored));
+}
+
+AnswerSettings settings_of(const GenerationConfig& config) {
   return {.sampling = config.sampling, .stop = config.stop_strings, .eos_token_id = config.eos_token_ids};
 }
 

@@ -10,6 +10,7 @@
 
 #include "heddle/base/json_view.h"
 #include "heddle/engine/sequences.h"
+#include "heddle/text/generation_config.h"
 #include "heddle/text/sampling_params.h"
 #include "heddle/text/tokenizer.h"
 
@@ -56,6 +57,8 @@ struct AnswerSettings {
 // Error(kUnsupported) when they ask for something that heddle does not do.
 AnswerSettings model_settings(const std::string& folder,
                               const std::set<std::string, std::less<>>& ignored = {});
+// Those of a model that has no folder.
+AnswerSettings settings_of(const GenerationConfig& config);
 
 // Takes the fields of `asked` for which given(name) is true. Stop strings are added to the existing ones;
 // every other field is replaced.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         schedulers,
         set_default_scheduler,
     )
-    from heddle.model import load
+    from heddle.model import from_transformers, load
     from heddle.own.folder import load_ops
     from heddle.own.op import Op
     from heddle.patching import is_patched, patch, patched, unpatch
@@ -75,6 +75,7 @@ __all__ = [
     "block_lists",
     "f16",
     "f32",
+    "from_transformers",
     "i32",
     "is_patched",
     "last_path",
@@ -113,7 +114,7 @@ _HOMES = {
     "heddle.own.kernel": ("KernelPlan", "Launch", "TensorMap"),
     "heddle.scheduling": ("Work",),
     "heddle.settings": ("PickAny", "PickBest"),
-    "heddle.model": ("load",),
+    "heddle.model": ("from_transformers", "load"),
     "heddle.torch.linear_loss": ("linear_cross_entropy",),
     "heddle.patching": ("patch", "unpatch", "is_patched", "patched"),
 }

@@ -7,7 +7,10 @@
 """
 
 import inspect
+import json
 import os
+import sys
+import tempfile
 import time
 import warnings
 import weakref
@@ -18,7 +21,15 @@ from heddle.display import bytes_text, table
 from heddle.errors import Error, InvalidArgument, named, named_class
 from heddle.progress import LOGGER, teller
 
-__all__ = ["Logits", "Model", "Token", "load"]
+__all__ = ["Logits", "Model", "Token", "from_transformers", "load"]
+
+# Parts of names that libraries put around a model's own.
+_WRAPPERS = {
+    "_orig_mod.": "torch.compile",
+    "_fsdp_wrapped_module.": "FSDP",
+    "module.": "a wrapper such as DDP",
+}
+_ADAPTERS = (".lora_", ".base_layer.", ".modules_to_save.")
 
 
 @dataclass(slots=True)
@@ -169,6 +180,20 @@ class Model:
         """The text of tokens."""
         return self._made.detokenize(tokens, bool(skip_special))
 
+    def update_weights(self, tensors):
+        """Replaces weights by a caller's: all, or those that `tensors` names; the others stay as they are.
+
+        `tensors` is a state dict, or (name, tensor) pairs, with the names, shapes and dtypes that the model
+        was loaded with. A tied head may be there under its own name too. They are read where they lie, on the
+        CPU or a GPU, and only during this call. InvalidArgument says what is wrong with one of them, and then
+        nothing has changed. Otherwise the call waits for the step that runs. Answers that have begun and not
+        ended fail, those that wait for their turn use the new weights, and the keys and values of the old
+        weights are dropped.
+        """
+        pairs = _named_tensors(tensors, "update_weights")
+        _wait_for_gpu(pairs)
+        self._made.update_weights(pairs)
+
     @property
     def stats(self):
         """Returns what runs the model, its sizes, and what its steps did so far, as a dict."""
@@ -215,28 +240,128 @@ def _found(path):
     return folder
 
 
-@named
-def load(path, *, device="auto", ignore_generation=(), progress=None, **options):
-    """The model of a folder, or of a name on the hub ("org/name") that is in its cache. Without a tokenizer
-    there it gives logits of tokens alone.
+def _named_tensors(tensors, where):
+    """(name, tensor) pairs of a state dict or of pairs, whose names are a model's own."""
+    pairs = list(tensors.items() if hasattr(tensors, "items") else tensors)
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise InvalidArgument(
+                f"[{where}] tensors has a {type(pair).__name__}, {str(pair)[:40]!r}; must be a state dict, "
+                "or pairs of a name and a tensor"
+            )
+        name = pair[0]
+        for part, library in _WRAPPERS.items():
+            if name.startswith(part) or (part.startswith("_") and part in name):
+                raise InvalidArgument(
+                    f"[{where}] {name}: {library} has put {part!r} into its name; give the state dict of the "
+                    "model inside"
+                )
+        if any(part in name for part in _ADAPTERS):
+            raise InvalidArgument(
+                f"[{where}] {name} is a part of an adapter (PEFT), which is not merged; give the state dict "
+                "of model.merge_and_unload()"
+            )
+    return [(name, tensor) for name, tensor in pairs]
 
+
+def _wait_for_gpu(pairs):
+    """Waits for what torch still computes on the GPUs of tensors. They are read on another stream."""
+    torch = sys.modules.get("torch")
+    for device in {tensor.device for _, tensor in pairs if getattr(tensor, "is_cuda", False)}:
+        torch.cuda.synchronize(device)
+
+
+def _config_text(config):
+    """The text of a config.json: of a dict, of a config of transformers, or of text."""
+    if config is None or isinstance(config, str):
+        return config
+    return json.dumps(config) if isinstance(config, dict) else config.to_json_string()
+
+
+def config_with_class(model, **changes):
+    """What config.json says of one of transformers' models, whose weights have the dtype of the first."""
+    config = json.loads(model.config.to_json_string())
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    return json.dumps({**config, "architectures": [type(model).__name__], "dtype": dtype, **changes})
+
+
+def _open(path, parts, device, ignore_generation, progress, options, name=""):
+    if isinstance(ignore_generation, str):
+        ignore_generation = (ignore_generation,)
+    name = name or path
+    began = time.monotonic()
+    made = _heddle.load_model(path, str(device), options, list(ignore_generation), teller(progress), parts)
+    model = Model(made, name)
+    seconds = time.monotonic() - began
+    LOGGER.info("[%s] loaded in %.1f s on %s", name, seconds, made.stats()["device"])
+    for note in made.stats()["notes"]:
+        warnings.warn(f"[{name}] {note}", stacklevel=4)  # the caller of what is public
+    return model
+
+
+@named
+def load(
+    path=None, *, device="auto", tensors=None, config=None, ignore_generation=(), progress=None, **options
+):
+    """The model of a folder, or of a name on the hub ("org/name") that is in its cache. Without a tokenizer
+    there, prompts are tokens, and only `stream` and `logits` answer.
+
+    `tensors`: weights in memory to use instead of the folder's files: a state dict, or (name, tensor) pairs
+    of torch, NumPy or what else has DLPack, on the CPU or a GPU, with the names of a checkpoint. They are
+    read where they lie, and only during this call: the model keeps packed weights of its own, and
+    `Model.update_weights` takes new ones. `config`: what config.json says, as a dict, its text or a config
+    of transformers; with it and `tensors` the folder may be left out, or hold a tokenizer alone.
     `device` is "cpu", "cuda", "cuda:1" and so on, or "auto": a GPU where there is one that can be used.
     `ignore_generation` names settings of its generation_config.json to go on without.
     `progress`: how far loading is, and the compiling of a GPU's kernels, also in the first answer. True shows
     a line, False says nothing, and a function gets each `heddle.progress.Progress`. None is a line on a
     terminal after two seconds, and elsewhere a message of `logging.getLogger("heddle")`.
     """
-    if isinstance(ignore_generation, str):
-        ignore_generation = (ignore_generation,)
-    path = _found(path)
-    began = time.monotonic()
-    made = _heddle.load_model(path, str(device), options, list(ignore_generation), teller(progress))
-    model = Model(made, path)
-    seconds = time.monotonic() - began
-    LOGGER.info("[%s] loaded in %.1f s on %s", path, seconds, made.stats()["device"])
-    for note in made.stats()["notes"]:
-        warnings.warn(f"[{path}] {note}", stacklevel=3)  # its caller
-    return model
+    if path is None and (tensors is None or config is None):
+        raise InvalidArgument("[load] there is no path; give one, or both tensors and config")
+    if config is not None and tensors is None:
+        raise InvalidArgument("[load] config is for tensors in memory; give tensors too, or edit config.json")
+    parts = {}
+    if tensors is not None:
+        parts = {"config": _config_text(config), "tensors": _named_tensors(tensors, "load")}
+        _wait_for_gpu(parts["tensors"])
+    name = "" if path is None else _found(path)
+    return _open(name, parts, device, ignore_generation, progress, options, name or "tensors")
+
+
+@named
+def from_transformers(model, *, tokenizer=None, device=None, ignore_generation=(), progress=None, **options):
+    """The model of one of transformers that is in memory: its config, its weights, its generation_config.
+
+    The weights are read where they lie, as `load` reads `tensors`. `device` is theirs unless it is given.
+    `tokenizer` is a folder or a name on the hub that has one, or a tokenizer of transformers, whose files are
+    written to a temporary folder; without it prompts are tokens, and only `stream` and `logits` answer. After
+    training, `update_weights(model.state_dict())` brings the new weights.
+    """
+    inside = getattr(model, "_orig_mod", model)
+    if getattr(inside, "peft_config", None) is not None:
+        raise InvalidArgument(
+            f"[from_transformers] the {type(inside).__name__} has adapters (PEFT), which are not merged into "
+            "its weights; give model.merge_and_unload()"
+        )
+    pairs = _named_tensors(inside.state_dict(), "from_transformers")
+    _wait_for_gpu(pairs)
+    parts = {"config": config_with_class(inside), "tensors": pairs}
+    if (generation := getattr(inside, "generation_config", None)) is not None:
+        parts["generation"] = generation.to_json_string()
+    if device is None:
+        device = str(pairs[0][1].device) if pairs else "auto"
+    folder, kept = "", None
+    if hasattr(tokenizer, "save_pretrained"):
+        kept = tempfile.TemporaryDirectory(prefix="heddle-tokenizer-")
+        tokenizer.save_pretrained(kept.name)
+        folder = kept.name
+    elif tokenizer is not None:
+        folder = _found(tokenizer)
+    made = _open(folder, parts, device, ignore_generation, progress, options, type(inside).__name__)
+    if kept is not None:  # chat templates are read when they are asked for
+        weakref.finalize(made, kept.cleanup)
+    return made
 
 
 def _tell_keywords(function, keywords):
@@ -252,4 +377,5 @@ def _tell_keywords(function, keywords):
 
 for _function in (Model.generate, Model.stream, Model.chat):
     _tell_keywords(_function, _heddle.describe_settings())
-_tell_keywords(load, _heddle.describe_options())
+for _function in (load, from_transformers):
+    _tell_keywords(_function, _heddle.describe_options())

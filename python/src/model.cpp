@@ -18,6 +18,8 @@
 #include "heddle/model/hf/hub_cache.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/text/chat_template.h"
+#include "heddle/text/generation_config.h"
+#include "python/src/given_tensors.h"
 #include "python/src/host_array.h"
 #include "python/src/json_value.h"
 #include "python/src/model_jobs.h"
@@ -30,9 +32,16 @@ namespace nb = nanobind;
 
 namespace {
 
+// Where a model comes from: a folder, and what stands for files of it or for the folder.
+struct Origin {
+  std::string folder;                             // "": there is none
+  std::optional<std::string> config, generation;  // texts of JSON
+  std::shared_ptr<CallerTensors> tensors;         // null: the folder's
+};
+
 class LoadedModel {
  public:
-  LoadedModel(std::string folder, EngineOptions options, const std::set<std::string, std::less<>>& ignored,
+  LoadedModel(Origin origin, EngineOptions options, const std::set<std::string, std::less<>>& ignored,
               nb::object on_progress);
   ~LoadedModel();
 
@@ -44,15 +53,18 @@ class LoadedModel {
   AnswerSettings settings(const nb::dict& given, const std::string& where) const;
   Runner& runner() const;  // throws Error in a process that was forked
   bool is_forked() const { return ::getpid() != process_; }
-  const Tokenizer& tokenizer() const {  // throws Error where the folder has none
+  const Tokenizer& tokenizer() const {  // throws Error where there is none
     if (!tokenizer_)
-      fail(ErrorCode::kIo, "{}; without a tokenizer it gives logits of tokens alone", no_tokenizer_);
+      fail(ErrorCode::kIo, "{}; without a tokenizer it takes tokens, for stream and logits", no_tokenizer_);
     return *tokenizer_;
   }
+  // The tokenizer, or one to which all tokens have no text.
+  const Tokenizer& decoder() const;
   // Waits until the job has ended, or look() returns true.
   void wait_for(const Progress& job, std::function<bool()> look = {});
   i32 context() const { return context_; }
   i32 vocab() const { return vocab_; }
+  void update_weights(std::shared_ptr<CallerTensors> tensors);
   void close();
   void drop(const Progress& job) {
     if (!is_forked()) runner_->drop(job);
@@ -61,10 +73,12 @@ class LoadedModel {
 
  private:
   void load_tokenizer();
-  std::unique_ptr<Engine> open(EngineOptions options, const std::set<std::string, std::less<>>& ignored);
+  std::unique_ptr<Engine> open(const Origin& origin, EngineOptions options,
+                               const std::set<std::string, std::less<>>& ignored);
 
   const pid_t process_ = ::getpid();
   std::string folder_, device_;
+  std::shared_ptr<const TensorModel> model_;
   std::vector<std::string> notes_;
   AnswerSettings settings_;
   i32 context_ = 0, vocab_ = 0;
@@ -76,11 +90,12 @@ class LoadedModel {
   bool closed_ = false;
 };
 
-LoadedModel::LoadedModel(std::string folder, EngineOptions options,
+LoadedModel::LoadedModel(Origin origin, EngineOptions options,
                          const std::set<std::string, std::less<>>& ignored, nb::object on_progress)
-    : folder_(std::move(folder)), teller_(std::move(on_progress)) {
+    : folder_(std::move(origin.folder)), teller_(std::move(on_progress)) {
   const nb::gil_scoped_release others_run;
-  runner_ = std::make_unique<Runner>(open(std::move(options), ignored));
+  runner_ = std::make_unique<Runner>(open(origin, std::move(options), ignored));
+  if (origin.tensors) origin.tensors->close();
 }
 
 LoadedModel::~LoadedModel() {
@@ -90,21 +105,27 @@ LoadedModel::~LoadedModel() {
   }
 }
 
-std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
+std::unique_ptr<Engine> LoadedModel::open(const Origin& origin, EngineOptions options,
                                           const std::set<std::string, std::less<>>& ignored) {
-  require_model_folder(folder_);
+  if (!folder_.empty() && !origin.tensors) require_model_folder(folder_);
   const ProgressScope told([this](const ::heddle::Progress& progress) { teller_.tell(progress); });
   load_tokenizer();
-  settings_ = model_settings(folder_, ignored);
+  if (origin.generation)
+    settings_ = settings_of(GenerationConfig::parse(*origin.generation, "generation_config", ignored));
+  else if (!folder_.empty())
+    settings_ = model_settings(folder_, ignored);
   options.progress = [](size_t, size_t) {
     if (is_interrupted()) throw PythonError{};
   };
   options.run.cancelled = [this] { return runner_->ends_step(); };
   device_ = describe_choice(options.executor, options.device, false);
-  auto model = open_model(folder_);
-  notes_ = model->info().notes;
-  if (const std::string tuned = take_tuned(*model, options); !tuned.empty()) device_ += "; tuned: " + tuned;
-  auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
+  if (origin.tensors)
+    model_ = open_model(origin.config ? *origin.config : read_file(folder_ + "/config.json"), origin.tensors);
+  else
+    model_ = open_model(folder_);
+  notes_ = model_->info().notes;
+  if (const std::string tuned = take_tuned(*model_, options); !tuned.empty()) device_ += "; tuned: " + tuned;
+  auto engine = std::make_unique<Engine>(model_, std::move(options));
   context_ = engine->max_context();
   if (std::string note = context_note(engine->info(), context_); !note.empty())
     notes_.push_back(std::move(note));
@@ -114,6 +135,10 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
 }
 
 void LoadedModel::load_tokenizer() {
+  if (folder_.empty()) {
+    no_tokenizer_ = "[tokenizer] none was given";
+    return;
+  }
   try {
     tokenizer_ = Tokenizer::load(folder_);
   } catch (const Error& error) {
@@ -121,6 +146,19 @@ void LoadedModel::load_tokenizer() {
       if (path_exists(folder_ + file)) throw;
     no_tokenizer_ = error.what();
   }
+}
+
+const Tokenizer& LoadedModel::decoder() const {
+  static const Tokenizer silent =
+      Tokenizer::parse(R"({"model": {"type": "BPE", "vocab": {}, "merges": []}})", "no tokenizer");
+  return tokenizer_ ? *tokenizer_ : silent;
+}
+
+// The caller's tensors are read before it returns.
+void LoadedModel::update_weights(std::shared_ptr<CallerTensors> tensors) {
+  Runner& runner = this->runner();
+  const nb::gil_scoped_release others_run;
+  runner.update_weights(*model_->replacing(std::move(tensors)));
 }
 
 void LoadedModel::wait_for(const Progress& job, std::function<bool()> look) {
@@ -185,7 +223,8 @@ void require_fit(const std::vector<i32>& prompt, const LoadedModel& model, const
 AskedPrompt LoadedModel::rendered(nb::handle messages, const std::string& file, const nb::dict& variables) {
   auto found = templates_.find(file);
   if (found == templates_.end()) {
-    if (file.empty() && !ChatTemplate::exists(folder_)) ChatTemplate::fail_without(folder_, "template=FILE");
+    if (file.empty() && (folder_.empty() || !ChatTemplate::exists(folder_)))
+      ChatTemplate::fail_without(folder_.empty() ? "the model" : folder_, "template=FILE");
     found = templates_.emplace(file, ChatTemplate::load(folder_, file)).first;
   }
   const Json extra = json_value(variables.ptr(), "chat");
@@ -266,6 +305,7 @@ nb::object RunningAnswer::next() {
 
 // Waits for the whole text.
 nb::str RunningAnswer::finish() {
+  (void)model_->tokenizer();
   model_->wait_for(*answer_);
   return text(answer_->text());
 }
@@ -306,24 +346,36 @@ nb::list logits_of(const std::shared_ptr<LoadedModel>& model, const nb::list& pr
   return made;
 }
 
+std::optional<std::string> optional_text(nb::handle given) {
+  if (given.is_none()) return std::nullopt;
+  return text_of(given.ptr());
+}
+
+// `parts`: what stands for files of the folder: texts `config` and `generation`, and pairs `tensors`.
 std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, const nb::dict& options,
-                                        nb::handle ignored, nb::handle on_progress) {
+                                        nb::handle ignored, nb::handle on_progress, const nb::dict& parts) {
   register_builtins();
   std::set<std::string, std::less<>> names;
   for (const nb::handle name : nb::list(ignored)) names.insert(text_of(name.ptr()));
-  return std::make_shared<LoadedModel>(text_of(folder.ptr()), options_with(text_of(device.ptr()), options),
-                                       names, nb::borrow(on_progress));
+  EngineOptions engine = options_with(text_of(device.ptr()), options);
+  Kept kept;
+  Origin origin{.folder = text_of(folder.ptr())};
+  for (const auto& [name, part] : {std::pair("config", &origin.config), {"generation", &origin.generation}})
+    if (parts.contains(name)) *part = optional_text(parts[name]);
+  if (parts.contains("tensors")) origin.tensors = given_tensors(parts["tensors"], "load", kept);
+  return std::make_shared<LoadedModel>(std::move(origin), std::move(engine), names, nb::borrow(on_progress));
 }
 
 // The answers to all prompts, as objects of Python. They are one group.
 nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<AskedPrompt>& prompts,
                const nb::dict& given, bool shares_pages, const std::string& where) {
   const AnswerSettings settings = model->settings(given, where);
+  if (!settings.stop.empty()) (void)model->tokenizer();
   std::vector<Runner::Entry> group;
   nb::list answers;
   for (const AskedPrompt& prompt : prompts) {
     require_fit(prompt.tokens, *model, where);
-    const auto answer = std::make_shared<RecordedAnswer>(settings, prompt, model->tokenizer(), shares_pages);
+    const auto answer = std::make_shared<RecordedAnswer>(settings, prompt, model->decoder(), shares_pages);
     group.push_back({answer, answer});
     answers.append(nb::cast(std::make_unique<RunningAnswer>(model, answer)));
   }
@@ -342,7 +394,7 @@ nb::list list_of(const std::vector<i32>& tokens) {
 void add_model(nb::module_& module) {
   using Shared = std::shared_ptr<LoadedModel>;
   module.def("load_model", &load_model, nb::arg("folder"), nb::arg("device"), nb::arg("options"),
-             nb::arg("ignored"), nb::arg("on_progress").none());
+             nb::arg("ignored"), nb::arg("on_progress").none(), nb::arg("parts"));
   module.def("find_model", [](nb::handle folder) {
     const FoundModel found = find_model(text_of(folder.ptr()));
     return nb::make_tuple(nb::str(found.path.c_str()), nb::str(found.said.c_str()));
@@ -394,6 +446,11 @@ void add_model(nb::module_& module) {
             return text(self.tokenizer().decode(self.known_tokens(tokens, "detokenize"), skip_special));
           },
           nb::arg("tokens").none(), nb::arg("skip_special"))
+      .def("update_weights",
+           [](const Shared& self, nb::handle pairs) {
+             Kept kept;
+             self->update_weights(given_tensors(pairs, "update_weights", kept));
+           })
       .def("stats", &LoadedModel::stats)
       .def("close", &LoadedModel::close);
 }

@@ -91,9 +91,40 @@ void Runner::run_step(std::unique_lock<std::mutex>& lock, Caller& caller) {
   publish();
 }
 
-void Runner::take_changes() {
+void Runner::update_weights(const WeightValues& values) {
+  const Wait nothing;
+  Caller caller{nothing};
+  std::unique_lock lock(mutex_);
+  turn_.wait(lock, [this] { return !running_; });
+  if (closing_) fail_closed();
+  running_ = &caller;
+  lock.unlock();
+  const auto fail_begun = [this] {
+    const std::lock_guard begun(mutex_);
+    drop_dropped();
+    fail_all(std::make_exception_ptr(
+        Error(ErrorCode::kInvalidArgument,
+              "[model] its weights were updated before this answer ended; ask for it again")));
+  };
+  std::exception_ptr error;
+  try {
+    engine_->update_weights(values, fail_begun);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  running_ = nullptr;
+  turn_.notify_all();
+  if (error) std::rethrow_exception(error);
+}
+
+void Runner::drop_dropped() {
   for (const auto& job : dropped_) batcher_->drop(*job);
   dropped_.clear();
+}
+
+void Runner::take_changes() {
+  drop_dropped();
   while (live_.empty() && !groups_.empty()) {
     live_ = std::move(groups_.front());
     groups_.pop_front();

@@ -57,6 +57,10 @@ class Runner {
   // error, or Interrupted.
   void wait(const Progress& progress, const Wait& wait);
 
+  // Replaces weights between two steps. Jobs that have begun fail once nothing can be refused any more; those that wait for
+  // their turn are of the new weights. Throws as Engine::update_weights().
+  void update_weights(const WeightValues& values);
+
   // Called by the engine while a step runs, in the thread that runs it: true if nobody needs the step any more.
   bool ends_step();
 
@@ -76,6 +80,7 @@ class Runner {
   void take_changes();
   void publish();  // under the lock
   void fail_all(const std::exception_ptr& error);
+  void drop_dropped();
   bool pause();
 
   std::mutex mutex_;

@@ -57,14 +57,26 @@ def test_a_line_of_a_terminal_is_taken_away(capsys):
     assert capsys.readouterr().err == "\rloading 1 of 3\rloading 2 of 3\r              \r"
 
 
-def test_without_a_tokenizer_there_are_logits(tmp_path):
+def test_without_a_tokenizer_there_are_logits_and_tokens(tmp_path):
     for file in FOLDER.iterdir():
         if file.is_file() and not file.name.startswith("tokenizer"):
             shutil.copy(file, tmp_path / file.name)
     with heddle.load(FOLDER, **OPTIONS) as whole, heddle.load(tmp_path, **OPTIONS) as bare:
         assert numpy.array_equal(bare.logits([1, 2, 3]), whole.logits([1, 2, 3]))
-        for call in (lambda: bare.generate("a"), lambda: bare.generate([1, 2]), lambda: bare.tokenize("a")):
-            with pytest.raises(heddle.Error, match="gives logits of tokens alone"):
+        asked = {"max_tokens": 5, "temperature": 0.0}
+        assert [token.id for token in bare.stream([1, 2], **asked)] == [
+            token.id for token in whole.stream([1, 2], **asked)
+        ]
+        assert {token.text for token in bare.stream([1, 2], **asked)} == {""}
+        for call in (
+            lambda: bare.generate("a"),
+            lambda: bare.generate([1, 2]),
+            lambda: bare.tokenize("a"),
+            lambda: list(bare.stream([1, 2], stop="a")),
+        ):
+            with pytest.raises(
+                heddle.Error, match="without a tokenizer it takes tokens, for stream and logits"
+            ):
                 call()
 
 

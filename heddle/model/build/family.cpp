@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
 #include "heddle/base/memory.h"
+#include "heddle/base/near_names.h"
 #include "heddle/model/hf/other_formats.h"
 
 namespace heddle {
@@ -67,7 +69,28 @@ const Family& family_of(const Config& config) {
   refuse_type(config, known);
 }
 
-class CheckpointModel : public Model {
+SourceData source_of(const Checkpoint& checkpoint, const std::string& name) {
+  const TensorView view = checkpoint.weight(name);
+  return {view.dtype, {view.shape.begin(), view.shape.end()}, view.data};
+}
+
+// Tensors that stand for some of a model's.
+class Replacements : public WeightValues {
+ public:
+  Replacements(Checkpoint tensors, const StoredNames& names) : tensors_(std::move(tensors)), names_(names) {}
+
+  bool has(const std::string& tensor) const override { return tensors_.has(names_.stored(tensor)); }
+  SourceData source(const std::string& tensor) const override {
+    return source_of(tensors_, names_.stored(tensor));
+  }
+  void forget(const std::string& tensor) const override { tensors_.forget(names_.stored(tensor)); }
+
+ private:
+  mutable Checkpoint tensors_;
+  const StoredNames& names_;  // the model's
+};
+
+class CheckpointModel : public TensorModel {
  public:
   CheckpointModel(const TextConfig& text, Checkpoint checkpoint)
       : checkpoint_(std::move(checkpoint)), names_(checkpoint_, family_of(text.config).trunk) {
@@ -88,13 +111,40 @@ class CheckpointModel : public Model {
     return builder.take();
   }
   SourceData source(const std::string& tensor) const override {
-    const TensorView view = checkpoint_.weight(names_.stored(tensor));
-    return {view.dtype, {view.shape.begin(), view.shape.end()}, view.data};
+    return source_of(checkpoint_, names_.stored(tensor));
   }
   std::string fingerprint() const override { return checkpoint_.fingerprint(); }
   void forget(const std::string& tensor) const override { checkpoint_.forget(names_.stored(tensor)); }
 
+  std::unique_ptr<WeightValues> replacing(std::shared_ptr<TensorSource> tensors) const override {
+    Checkpoint given(std::move(tensors), "{}");
+    for (const std::string& name : given.names()) require_replaceable(name, given);
+    return std::make_unique<Replacements>(std::move(given), names_);
+  }
+
  private:
+  void require_replaceable(const std::string& name, const Checkpoint& given) const {
+    const TensorEntry& entry = given.entry(name);
+    if (const auto found = sources_.find(name); found != sources_.end()) {
+      const DType type = checkpoint_.dtype(name);
+      if (entry.dtype == type && entry.shape == checkpoint_.shape(name)) return;
+      fail(ErrorCode::kInvalidArgument, "[{}] {} is {} {}; must be {} {}, as it was loaded", given.folder(),
+           name, entry.dtype ? ::heddle::name(*entry.dtype) : entry.type, shape_text(entry.shape),
+           ::heddle::name(type), shape_text(checkpoint_.shape(name)));
+    }
+    // A second name, such as that of a tied head.
+    const auto is_same = [&](const std::string& other) {
+      return entry.shape.size() > 1 && given.has(other) && given.same(name, other);
+    };
+    if (std::ranges::any_of(sources_, is_same) || why_unread(given, name).kind != Unread::kNeeded) return;
+    if (is_copy_of_embedding(name))
+      fail(ErrorCode::kInvalidArgument,
+           "[{}] {} is tied to the embedding; give the embedding too, with the same numbers", given.folder(),
+           name);
+    fail(ErrorCode::kInvalidArgument, "[{}] the model reads no tensor {}{}", given.folder(), brief(name),
+         did_you_mean(name, std::vector<std::string>(sources_.begin(), sources_.end())));
+  }
+
   void note(std::string text) {
     definition_.info.notes.push_back(fmt::format("[{}] {}", checkpoint_.folder(), std::move(text)));
   }
@@ -162,7 +212,7 @@ class CheckpointModel : public Model {
   };
 
   // The tensors that the graph reads, and their scales. Names the first that is missing: of layers 3 and 10 that of layer 3.
-  Used find_used() const {
+  Used find_used() {
     const ModelGraph graph = this->graph(smallest_request());
     Used used;
     used.tensors.reserve(checkpoint_.names().size());
@@ -172,6 +222,7 @@ class CheckpointModel : public Model {
     };
     const auto add = [&](const WeightSource& source) {
       const std::string name = names_.stored(source.tensor);
+      sources_.insert(name);
       const TensorEntry* entry = checkpoint_.find(name);
       if (!entry) {
         if (!missing || before(name, *missing)) missing = name;
@@ -208,6 +259,7 @@ class CheckpointModel : public Model {
   StoredNames names_;
   Inventory tensors_;
   Definition definition_;
+  std::set<std::string> sources_;  // the stored names of what the graph reads
   mutable std::map<std::pair<std::string, std::string>, bool> same_;
 };
 
@@ -250,16 +302,28 @@ Definition define_model(const Config& config, const Inventory& tensors) {
   return definition;
 }
 
-std::unique_ptr<Model> open_model(const std::string& folder) {
-  refuse_other_formats(folder);
-  return with_memory_for("the description of the model", [&]() -> std::unique_ptr<Model> {
-    const TextConfig text = text_config(Config::load(folder));
+namespace {
+
+std::unique_ptr<TensorModel> model_of(const Config& config, const std::function<Checkpoint()>& open) {
+  return with_memory_for("the description of the model", [&]() -> std::unique_ptr<TensorModel> {
+    const TextConfig text = text_config(config);
     // The configuration is refused before anything is said about weights, which may not be here yet.
     const Inventory none{.has = [](const std::string&) { return false; },
                          .dtype = [](const std::string&) { return DType::kBf16; }};
     (void)define_model(text.config, none);
-    return std::make_unique<CheckpointModel>(text, Checkpoint(folder));
+    return std::make_unique<CheckpointModel>(text, open());
   });
+}
+
+}  // namespace
+
+std::unique_ptr<TensorModel> open_model(const std::string& folder) {
+  refuse_other_formats(folder);
+  return model_of(Config::load(folder), [&] { return Checkpoint(folder); });
+}
+
+std::unique_ptr<TensorModel> open_model(const std::string& config, std::shared_ptr<TensorSource> tensors) {
+  return model_of(Config::parse(config, "config"), [&] { return Checkpoint(std::move(tensors), config); });
 }
 
 }  // namespace heddle

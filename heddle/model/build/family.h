@@ -49,7 +49,19 @@ TextConfig text_config(const Config& config);
 // Defines the model that a config.json describes. Throws when no family has its model_type.
 Definition define_model(const Config& config, const Inventory& tensors);
 
+// A model of tensors by name, which others may replace.
+class TensorModel : public Model {
+ public:
+  // Finds new values for what the model reads: `tensors` are all or some of its tensors, by their names there. A tensor of
+  // another name must be the memory of one of them, as a tied head is. The result must not outlive the model. Throws
+  // Error(kInvalidArgument) for a name that the model lacks, and for another shape or type.
+  virtual std::unique_ptr<WeightValues> replacing(std::shared_ptr<TensorSource> tensors) const = 0;
+};
+
 // Opens a model folder. Throws Error that names file, key and value when something is missing or unsupported.
-std::unique_ptr<Model> open_model(const std::string& folder);
+std::unique_ptr<TensorModel> open_model(const std::string& folder);
+// The same of tensors that are no files. `config`: the text of a config.json. The tensors are read until an engine has
+// the model's weights, and not after.
+std::unique_ptr<TensorModel> open_model(const std::string& config, std::shared_ptr<TensorSource> tensors);
 
 }  // namespace heddle

@@ -11,6 +11,7 @@
 #include "heddle/base/json.h"
 #include "heddle/model/hf/expansion.h"
 #include "heddle/model/hf/hub_cache.h"
+#include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {
 namespace {
@@ -40,17 +41,27 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
     const std::string single = fs::path(folder) / names.single, index = fs::path(folder) / names.index;
     const bool has_one = path_exists(single);
     if (!has_one && !path_exists(index)) continue;
-    if (has_one) {
-      files_.emplace_back(single);
-      places_.reserve(files_[0].tensors().size());
-      for (const auto& [name, entry] : files_[0].tensors()) places_[name].entry = &entry;
-    } else {
+    if (has_one)
+      take_all(std::make_shared<TensorFile>(single));
+    else
       open_shards(index);
-    }
     sort_names();
     return;
   }
   fail_without_weights();
+}
+
+Checkpoint::Checkpoint(std::shared_ptr<TensorSource> tensors, std::string config)
+    : folder_(tensors->path()), config_(std::move(config)) {
+  take_all(std::move(tensors));
+  sort_names();
+}
+
+// All of one file.
+void Checkpoint::take_all(std::shared_ptr<TensorSource> file) {
+  places_.reserve(file->tensors().size());
+  for (const auto& [name, entry] : file->tensors()) places_[name].entry = &entry;
+  files_.push_back(std::move(file));
 }
 
 void Checkpoint::fail_without_weights() const {
@@ -103,12 +114,12 @@ void Checkpoint::open_shards(const std::string& index_path) {
            std::filesystem::path(index_path).filename().string(), gone, paths.size(),
            download_command(folder_));
 
-  for (const std::string& path : paths) files_.emplace_back(path);
+  for (const std::string& path : paths) files_.push_back(std::make_shared<TensorFile>(path));
   places_.reserve(files->size());
   for (const auto& [name, value] : files->members()) {
     const size_t number = number_of.at(value.as_string());
-    const auto found = files_[number].tensors().find(name);
-    if (found == files_[number].tensors().end())
+    const auto found = files_[number]->tensors().find(name);
+    if (found == files_[number]->tensors().end())
       misplaced_[name] =
           fmt::format("[{}] has no tensor {}, which the index says is there; download it again",
                       paths[number], brief(name));
@@ -118,7 +129,7 @@ void Checkpoint::open_shards(const std::string& index_path) {
   // A shard may hold more than the index names, which transformers reads too.
   std::vector<std::string> twice;
   for (size_t number = 0; number < files_.size(); ++number)
-    for (const auto& [name, entry] : files_[number].tensors()) {
+    for (const auto& [name, entry] : files_[number]->tensors()) {
       const auto [place, is_new] = places_.try_emplace(name, Place{number, &entry, false, {}});
       if (is_new || place->second.listed) continue;
       misplaced_[name] = fmt::format("[{}] and {} both hold the tensor {}; the index must say which counts",
@@ -150,7 +161,7 @@ bool Checkpoint::is_float(const std::string& name) const {
 bool Checkpoint::same(const std::string& a, const std::string& b) const {
   if (entry(a).type != entry(b).type || shape(a) != shape(b)) return false;
   const auto left = file_with(a).bytes(a), right = file_with(b).bytes(b);
-  const bool same = std::memcmp(left.data(), right.data(), left.size()) == 0;
+  const bool same = left.data() == right.data() || std::memcmp(left.data(), right.data(), left.size()) == 0;
   file_with(a).require_unchanged();
   file_with(b).require_unchanged();
   return same;
@@ -215,7 +226,7 @@ DType Checkpoint::find_dtype(const std::string& name) const {
 }
 
 TensorView Checkpoint::weight(const std::string& name) const {
-  const TensorFile& file = file_with(name);
+  const TensorSource& file = file_with(name);
   const DType type = dtype(name);
   if (!is_rounded(name) && scales_of(name).empty()) return file.view(name);
   return {name, type, shape(name), converted(name), file.path()};
@@ -236,7 +247,8 @@ std::span<const std::byte> Checkpoint::converted(const std::string& name) const 
 
 std::string Checkpoint::fingerprint() const {
   constexpr size_t kSample = 4096;
-  std::vector<std::string> parts = {read_file(std::filesystem::path(folder_) / "config.json")};
+  std::vector<std::string> parts = {
+      config_.empty() ? read_file(std::filesystem::path(folder_) / "config.json") : config_};
   for (const std::string& name : names_) {
     const TensorEntry& entry = this->entry(name);
     parts.push_back(fmt::format("{} {} {}", name, entry.type, shape_text(entry.shape)));
@@ -247,14 +259,14 @@ std::string Checkpoint::fingerprint() const {
       parts.emplace_back(reinterpret_cast<const char*>(sample.data()), sample.size());
     }
   }
-  for (const TensorFile& file : files_) file.require_unchanged();
+  for (const auto& file : files_) file->require_unchanged();
   return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
 
 void Checkpoint::forget(const std::string& name) {
   const auto found = places_.find(name);
   if (found == places_.end()) return;
-  files_[found->second.file].forget(name);
+  files_[found->second.file]->forget(name);
   converted_.erase(name);
 }
 

@@ -1,15 +1,16 @@
 // The weights of a model folder: model.safetensors, or the shards that model.safetensors.index.json names; without
-// them pytorch_model.bin, or its shards.
+// them pytorch_model.bin, or its shards. A caller's tensors may stand for them.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "heddle/model/hf/quantisation.h"
-#include "heddle/model/hf/tensor_file.h"
+#include "heddle/model/hf/tensor_source.h"
 
 namespace heddle {
 
@@ -17,6 +18,8 @@ class Checkpoint {
  public:
   // Maps all files and checks their headers; reads no weights.
   explicit Checkpoint(const std::string& folder);
+  // The weights are `tensors`, whose path() stands for the folder, of a model that the text of a config.json describes.
+  Checkpoint(std::shared_ptr<TensorSource> tensors, std::string config);
 
   const std::string& folder() const { return folder_; }
   bool has(const std::string& name) const { return places_.contains(name); }
@@ -75,15 +78,17 @@ class Checkpoint {
   };
 
   const Place& place_of(const std::string& name) const;
-  const TensorFile& file_with(const std::string& name) const { return files_[place_of(name).file]; }
+  const TensorSource& file_with(const std::string& name) const { return *files_[place_of(name).file]; }
   DType find_dtype(const std::string& name) const;
   void open_shards(const std::string& index_path);
+  void take_all(std::shared_ptr<TensorSource> file);
   void sort_names();
   [[noreturn]] void fail_without_weights() const;
 
   std::string folder_;
   Fp8Format fp8_;
-  std::vector<TensorFile> files_;
+  std::string config_;  // the text of config.json; "": it is in the folder
+  std::vector<std::shared_ptr<TensorSource>> files_;
   std::unordered_map<std::string_view, Place> places_;  // their names are the files'
   std::vector<std::string> names_;
   std::vector<const TensorEntry*> entries_;

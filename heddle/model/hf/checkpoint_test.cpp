@@ -8,6 +8,7 @@
 
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/model/hf/safetensors.h"
 
 namespace heddle {

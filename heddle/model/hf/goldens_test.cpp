@@ -9,6 +9,7 @@
 #include "heddle/model/hf/gpt2_config.h"
 #include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/safetensors.h"
+#include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {
 namespace {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {

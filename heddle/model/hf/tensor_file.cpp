@@ -1,7 +1,6 @@
 #include "heddle/model/hf/tensor_file.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
@@ -10,25 +9,6 @@
 #include "heddle/model/hf/torch_file.h"
 
 namespace heddle {
-namespace {
-
-// The elements of a tensor with strides, row after row. `from` begins with its first one.
-void gather(const std::byte* from, const TensorEntry& entry, std::vector<std::byte>& to) {
-  const auto width = size_t(entry.bits / 8);
-  std::vector<int64_t> index(entry.shape.size());
-  int64_t at = 0;
-  for (size_t done = 0; done < to.size(); done += width) {
-    std::memcpy(&to[done], from + size_t(at) * width, width);
-    for (size_t d = index.size(); d-- > 0;) {
-      at += entry.strides[d];
-      if (++index[d] < entry.shape[d]) break;
-      at -= entry.strides[d] * entry.shape[d];
-      index[d] = 0;
-    }
-  }
-}
-
-}  // namespace
 
 TensorFile::TensorFile(const std::string& path)
     : file_(path), table_(file_.read([&](std::string_view text) {
@@ -82,7 +62,7 @@ std::span<const std::byte> TensorFile::bytes(const std::string& name) const {
   auto [copy, is_new] = copies_.try_emplace(name);
   if (is_new) {
     copy->second = make_vector<std::byte>(entry.size, "the tensor " + brief(name) + " row after row");
-    gather(file_.bytes().data() + entry.begin, entry, copy->second);
+    copy_rows(file_.bytes().data() + entry.begin, entry, copy->second);
   }
   return copy->second;
 }

@@ -10,29 +10,25 @@
 #include <vector>
 
 #include "heddle/base/file.h"
-#include "heddle/model/hf/tensor_table.h"
+#include "heddle/model/hf/tensor_source.h"
 
 namespace heddle {
 
-class TensorFile {
+class TensorFile : public TensorSource {
  public:
   // A file named *.safetensors is one; others are files of torch.save.
   explicit TensorFile(const std::string& path);
 
-  const std::string& path() const { return file_.path(); }
-  const std::map<std::string, TensorEntry>& tensors() const { return table_.tensors; }
+  const std::string& path() const override { return file_.path(); }
+  const std::map<std::string, TensorEntry>& tensors() const override { return table_.tensors; }
   const std::map<std::string, std::string>& metadata() const { return table_.metadata; }
-  void require_unchanged() const { file_.require_unchanged(); }
-
-  // Throws when the name is missing, heddle does not support its element type, or its bytes are damaged.
-  TensorView view(const std::string& name) const;
-  // Reads all bytes of a tensor's storage once, if the file has a checksum of them. Throws Error where it is another.
-  void require_undamaged(const std::string& name) const;
-  // The bytes of a tensor of any type, row after row. They are not checked.
-  std::span<const std::byte> bytes(const std::string& name) const;
-  // Gives the memory of a tensor back to the system; it is read again when touched. Views of a tensor that is
-  // a copy become invalid. Throws Error when the file changed, so that what was read is wrong.
-  void forget(const std::string& name);
+  void require_unchanged() const override { file_.require_unchanged(); }
+  TensorView view(const std::string& name) const override;
+  void require_undamaged(const std::string& name) const override;
+  std::span<const std::byte> bytes(const std::string& name) const override;
+  // Memory of the file is read again when touched; only views of a tensor that is a copy become invalid. Throws Error when
+  // the file changed, so that what was read is wrong.
+  void forget(const std::string& name) override;
 
  private:
   std::span<const std::byte> in_file(const TensorEntry& entry) const;

@@ -1,5 +1,7 @@
 #include "heddle/model/hf/tensor_table.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,6 +33,21 @@ TensorEntry entry_of_type(std::string_view type) {
   for (const OtherType& other : kOtherTypes)
     if (type == other.name) entry.bits = other.bits;
   return entry;
+}
+
+void copy_rows(const std::byte* from, const TensorEntry& entry, std::span<std::byte> to) {
+  const auto width = size_t(entry.bits / 8);
+  std::vector<int64_t> index(entry.shape.size());
+  int64_t at = 0;
+  for (size_t done = 0; done < to.size(); done += width) {
+    std::memcpy(&to[done], from + size_t(at) * width, width);
+    for (size_t d = index.size(); d-- > 0;) {
+      at += entry.strides[d];
+      if (++index[d] < entry.shape[d]) break;
+      at -= entry.strides[d] * entry.shape[d];
+      index[d] = 0;
+    }
+  }
 }
 
 }  // namespace heddle

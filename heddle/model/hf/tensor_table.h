@@ -37,6 +37,10 @@ struct TensorEntry {
 // The type, dtype and bits of elements that safetensors calls `type`; no bits: it has no such type.
 TensorEntry entry_of_type(std::string_view type);
 
+// Copies the elements of a tensor with strides, row after row. `from` begins with its first one. `to` has room for all;
+// `entry` needs bits, shape and strides.
+void copy_rows(const std::byte* from, const TensorEntry& entry, std::span<std::byte> to);
+
 // Bytes of a file whose CRC-32 the file says.
 struct SummedBytes {
   size_t begin = 0, size = 0;

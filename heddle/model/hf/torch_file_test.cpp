@@ -9,6 +9,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/model/hf/checkpoint.h"
+#include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {
 namespace {

@@ -1,22 +1,20 @@
 """model.generate by heddle's engine: the whole model is one program, on the weights as they are now.
 
-The engine reads checkpoints, so that the weights go through a temporary folder: once, and again when they
-change. A call that the engine cannot answer as transformers would runs transformers' own generate instead.
+The engine packs the weights where they lie: once, and again when they change. A call that the engine cannot
+answer as transformers would runs transformers' own generate instead.
 """
 
+import contextlib
 import functools
-import json
 import os
-import tempfile
 import threading
 import weakref
-from pathlib import Path
 
 import torch
 from torch.nn.modules import module as _modules
 
 from heddle.errors import Error, InvalidArgument
-from heddle.model import _records, load
+from heddle.model import _records, config_with_class, load
 from heddle.patching import classes, content, fits
 from heddle.patching.blueprint import Blueprint, buffers
 from heddle.patching.kinds import Kind
@@ -49,17 +47,6 @@ _READ = {
     "disable_compile",
     "_from_model_config",
 }
-# Text is not asked for, so that one token is enough of a tokenizer.
-_TRIMS = {"trim_offsets": True, "use_regex": True}
-_TOKENIZER = {
-    "version": "1.0",
-    "added_tokens": [],
-    "normalizer": None,
-    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, **_TRIMS},
-    "post_processor": None,
-    "decoder": {"type": "ByteLevel", "add_prefix_space": True, **_TRIMS},
-    "model": {"type": "BPE", "unk_token": None, "vocab": {"a": 0}, "merges": []},
-}
 
 
 class RefusalError(Exception):
@@ -75,22 +62,22 @@ def _weights(root):
     return tensors
 
 
-def _key(root, tensors, others):
-    """The identity of an engine: names, types and numbers of the weights, the config, the process."""
-    device = _device(tensors)
-    every = {**tensors, **others}
-    facts = tuple((name, each.dtype, each.shape) for name, each in every.items())
-    once = {(each.data_ptr(), each.shape, each.stride(), each.dtype): each for each in every.values()}
-    numbers = content.digest(once.values())
-    return (
-        device,
-        facts,
-        len(once),
-        numbers,
-        root.config.to_json_string(),
-        torch.get_num_threads(),
-        os.getpid(),
-    )
+def _identity(root, tensors):
+    """What an engine is made of besides numbers: names and types of the weights, the config, the process."""
+    facts = tuple((name, each.dtype, each.shape) for name, each in tensors.items())
+    places = {}
+    ties = tuple(places.setdefault(_place(each), name) for name, each in tensors.items())
+    config = root.config.to_json_string()
+    return _device(tensors), facts, ties, config, torch.get_num_threads(), os.getpid()
+
+
+def _place(tensor):
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+def _numbers(tensors):
+    """A digest of what the tensors hold, each memory once."""
+    return content.digest({_place(each): each for each in tensors.values()}.values())
 
 
 def _device(tensors):
@@ -103,43 +90,44 @@ def _device(tensors):
     return str(device)
 
 
-def _write(root, tensors, folder):
-    from safetensors.torch import save_file
-
-    config = json.loads(root.config.to_json_string())
-    dtype = next(root.parameters()).dtype
-    # Each call says where it ends. A model that names no end has none here.
-    config |= {"architectures": [type(root).__name__], "dtype": str(dtype)[6:], "eos_token_id": None}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "tokenizer.json").write_text(json.dumps(_TOKENIZER))
-    kept = {}
-    for name, tensor in tensors.items():
-        kept.setdefault((tensor.data_ptr(), tensor.shape), (name, tensor))  # a tied head is the embedding
-    save_file(
-        {n: t.detach().contiguous() for n, t in kept.values()}, folder / "model.safetensors", {"format": "pt"}
-    )
-
-
 class _Engine:
     """heddle's model of a transformers model's weights, or why there is none."""
 
-    def __init__(self, root, tensors, key):
-        self.key = key
+    def __init__(self, root, tensors, identity, numbers):
+        self.identity, self.numbers = identity, numbers
         self.model, self.reason = None, ""
+        self.users = 0  # threads with answers that have not ended
         device = _device(tensors)
-        with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
-            _write(root, tensors, Path(folder))
-            try:
-                threads = {"threads": torch.get_num_threads()} if device == "cpu" else {}
-                self.model = load(folder, device=device, **threads)
-            except Error as error:
-                self.reason = (
-                    f"heddle does not load it: {str(error).splitlines()[0].replace(folder, 'model')}"
-                )
+        threads = {"threads": torch.get_num_threads()} if device == "cpu" else {}
+        # Each call says where it ends. A model that names no end has none here.
+        config = config_with_class(root, eos_token_id=None)
+        try:
+            self.model = load(tensors=_once(tensors), config=config, device=device, **threads)
+        except Error as error:
+            self.reason = f"heddle does not load it: {str(error).splitlines()[0]}"
+
+    def update(self, tensors, numbers):
+        """Takes new numbers of the same weights. False: it cannot, and is of no use any more."""
+        if self.users or self.reason:
+            return False
+        try:
+            self.model.update_weights(_once(tensors))
+        except Error:
+            return False
+        self.numbers = numbers
+        return True
 
     def close(self):
         if self.model:
             self.model.close()
+
+
+def _once(tensors):
+    """Without second names: a tied head is the embedding."""
+    kept = {}
+    for name, tensor in tensors.items():
+        kept.setdefault((tensor.data_ptr(), tensor.shape), (name, tensor.detach()))
+    return dict(kept.values())
 
 
 # Kept by model, outside of it, so that copies and pickles of a model have no engine.
@@ -160,24 +148,33 @@ def _blueprint(root):
     return made
 
 
+@contextlib.contextmanager
 def _engine(root):
-    """The engine that has what the model has now."""
+    """The engine that has what the model has now, for the time of an answer."""
     with _LOCK:
         blueprint = _blueprint(root)
         if change := blueprint.change(root):
             raise RefusalError(change)
         tensors = _weights(root)
-        key = _key(root, tensors, buffers(root))
+        identity = _identity(root, tensors)
+        numbers = _numbers({**tensors, **buffers(root)})
         engine = _ENGINES.get(root)
-        if engine is None or engine.key != key:
-            _ENGINES.pop(root, None)  # it is closed when no other thread has answers of it
-            engine = None
+        if engine is None or (engine.identity, engine.numbers) != (identity, numbers):
             if change := blueprint.change_of_buffers(root):
+                _ENGINES.pop(root, None)
                 raise RefusalError(change)
-            engine = _ENGINES[root] = _Engine(root, tensors, key)
-    if engine.reason:
-        raise RefusalError(engine.reason)
-    return engine.model
+            if engine is None or engine.identity != identity or not engine.update(tensors, numbers):
+                _ENGINES.pop(root, None)  # it is closed when no other thread has answers of it
+                engine = None
+                engine = _ENGINES[root] = _Engine(root, tensors, identity, numbers)
+        if engine.reason:
+            raise RefusalError(engine.reason)
+        engine.users += 1
+    try:
+        yield engine.model
+    finally:
+        with _LOCK:
+            engine.users -= 1
 
 
 def release(root):
@@ -245,6 +242,20 @@ def _settings(config, length, given):
     return made, ends
 
 
+def _tokens(engine, prompts, settings):
+    """The new tokens of each prompt."""
+    most = max(map(len, prompts)) + settings["max_tokens"]
+    if most > engine.stats["max_context"]:
+        raise RefusalError(
+            f"prompt and answer may have {most} tokens; the engine holds {engine.stats['max_context']}"
+        )
+    try:
+        answers = engine._made.start(prompts, settings, False, "generate")
+    except InvalidArgument as error:
+        raise RefusalError(str(error).splitlines()[0]) from None
+    return [[token.id for token in _records(answer)] for answer in answers]
+
+
 def _answer(root, inputs, generation_config, keywords):
     """The tokens of all rows, as transformers returns them; raises RefusalError."""
     for name in ("logits_processor", "stopping_criteria"):
@@ -273,17 +284,8 @@ def _answer(root, inputs, generation_config, keywords):
             if name in settings:
                 raise RefusalError(f"{name} counts padding too in transformers")
     pad = config.pad_token_id if config.pad_token_id is not None else (ends[0] if ends else 0)
-    engine = _engine(root)
-    most = max(map(len, prompts)) + settings["max_tokens"]
-    if most > engine.stats["max_context"]:
-        raise RefusalError(
-            f"prompt and answer may have {most} tokens; the engine holds {engine.stats['max_context']}"
-        )
-    try:
-        answers = engine._made.start(prompts, settings, False, "generate")
-    except InvalidArgument as error:
-        raise RefusalError(str(error).splitlines()[0]) from None
-    made = [[token.id for token in _records(answer)] for answer in answers]
+    with _engine(root) as engine:
+        made = _tokens(engine, prompts, settings)
     longest = max(map(len, made))
     rows = torch.tensor(
         [row + [pad] * (longest - len(row)) for row in made], dtype=inputs.dtype, device="cpu"

@@ -1,0 +1,31 @@
+// Tensors by name, wherever they lie: in a file (TensorFile), or in a caller's memory (CallerTensors).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+
+#include "heddle/model/hf/tensor_table.h"
+
+namespace heddle {
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+
+  virtual const std::string& path() const = 0;  // names it in messages
+  virtual const std::map<std::string, TensorEntry>& tensors() const = 0;
+  // Throws when the name is missing, heddle does not support its element type, or its bytes are damaged.
+  virtual TensorView view(const std::string& name) const = 0;
+  // The bytes of a tensor of any type, row after row. They are not checked.
+  virtual std::span<const std::byte> bytes(const std::string& name) const = 0;
+  // Throws Error where a checksum of the tensor's storage says that its bytes are others. Reads them once.
+  virtual void require_undamaged(const std::string& name) const = 0;
+  // Throws Error where the tensors changed since they were described.
+  virtual void require_unchanged() const = 0;
+  // Gives the memory of a tensor back, if it can be read again. Views of it become invalid.
+  virtual void forget(const std::string& name) = 0;
+};
+
+}  // namespace heddle
