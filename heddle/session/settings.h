@@ -57,7 +57,7 @@ struct AnswerSettings {
 // Error(kUnsupported) when they ask for something that heddle does not do.
 AnswerSettings model_settings(const std::string& folder,
                               const std::set<std::string, std::less<>>& ignored = {});
-// Those of a model that has no folder.
+// Has the settings of a model without a folder.
 AnswerSettings settings_of(const GenerationConfig& config);
 
 // Takes the fields of `asked` for which given(name) is true. Stop strings are added to the existing ones;

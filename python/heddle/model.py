@@ -279,7 +279,7 @@ def _config_text(config):
 
 
 def config_with_class(model, **changes):
-    """What config.json says of one of transformers' models, whose weights have the dtype of the first."""
+    """Writes the config.json of one of transformers' models, whose weights have the dtype of the first."""
     config = json.loads(model.config.to_json_string())
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     return json.dumps({**config, "architectures": [type(model).__name__], "dtype": dtype, **changes})
@@ -301,7 +301,14 @@ def _open(path, parts, device, ignore_generation, progress, options, name=""):
 
 @named
 def load(
-    path=None, *, device="auto", tensors=None, config=None, ignore_generation=(), progress=None, **options
+    path=None,
+    *,
+    device="auto",
+    tensors=None,
+    model_config=None,
+    ignore_generation=(),
+    progress=None,
+    **options,
 ):
     """The model of a folder, or of a name on the hub ("org/name") that is in its cache. Without a tokenizer
     there, prompts are tokens, and only `stream` and `logits` answer.
@@ -309,21 +316,23 @@ def load(
     `tensors`: weights in memory to use instead of the folder's files: a state dict, or (name, tensor) pairs
     of torch, NumPy or what else has DLPack, on the CPU or a GPU, with the names of a checkpoint. They are
     read where they lie, and only during this call: the model keeps packed weights of its own, and
-    `Model.update_weights` takes new ones. `config`: what config.json says, as a dict, its text or a config
-    of transformers; with it and `tensors` the folder may be left out, or hold a tokenizer alone.
+    `Model.update_weights` takes new ones. `model_config`: what config.json says, as a dict, its text or a
+    config of transformers; with it and `tensors` the folder may be left out, or hold a tokenizer alone.
     `device` is "cpu", "cuda", "cuda:1" and so on, or "auto": a GPU where there is one that can be used.
     `ignore_generation` names settings of its generation_config.json to go on without.
     `progress`: how far loading is, and the compiling of a GPU's kernels, also in the first answer. True shows
     a line, False says nothing, and a function gets each `heddle.progress.Progress`. None is a line on a
     terminal after two seconds, and elsewhere a message of `logging.getLogger("heddle")`.
     """
-    if path is None and (tensors is None or config is None):
-        raise InvalidArgument("[load] there is no path; give one, or both tensors and config")
-    if config is not None and tensors is None:
-        raise InvalidArgument("[load] config is for tensors in memory; give tensors too, or edit config.json")
+    if path is None and (tensors is None or model_config is None):
+        raise InvalidArgument("[load] there is no path; give one, or both tensors and model_config")
+    if model_config is not None and tensors is None:
+        raise InvalidArgument(
+            "[load] model_config is for tensors in memory: give tensors, or edit config.json"
+        )
     parts = {}
     if tensors is not None:
-        parts = {"config": _config_text(config), "tensors": _named_tensors(tensors, "load")}
+        parts = {"config": _config_text(model_config), "tensors": _named_tensors(tensors, "load")}
         _wait_for_gpu(parts["tensors"])
     name = "" if path is None else _found(path)
     return _open(name, parts, device, ignore_generation, progress, options, name or "tensors")

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import tempfile
 
 import pytest
 import torch
@@ -85,6 +86,41 @@ def test_weights_are_those_of_the_moment():
         seen.append(expected.tolist())
     assert seen[0] != seen[1] != seen[2]
     assert calls(patched) == {"": 6}
+
+
+def test_changed_weights_go_to_the_same_engine_without_files(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a temporary folder was made")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    plain, patched = pair()
+    ids = tokens()
+    engines, seen = set(), []
+    for _ in range(3):
+        expected = plain.generate(ids, **settings(ids))
+        assert torch.equal(patched.generate(ids, **settings(ids)), expected)
+        engines.add(generate._ENGINES[patched].model)
+        seen.append(expected.tolist())
+        for model in (plain, patched):  # a fused optimizer raises no version of a tensor
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.3, fused=True)
+            model(ids, labels=ids).loss.backward()
+            optimizer.step()
+            model.zero_grad(set_to_none=True)
+    assert len(engines) == 1
+    assert seen[0] != seen[1] != seen[2]
+    assert calls(patched) == {"": 3}
+    for model in (plain, patched):  # weights that the engine refuses, and then does not
+        with torch.no_grad():
+            kept = model.model.norm.weight[3].item()
+            model.model.norm.weight[3] = float("inf")
+    assert torch.equal(patched.generate(ids, **settings(ids)), plain.generate(ids, **settings(ids)))
+    assert any("weights must be finite" in reason for reason in calls(patched))
+    for model in (plain, patched):
+        with torch.no_grad():
+            model.model.norm.weight[3] = kept
+    assert torch.equal(patched.generate(ids, **settings(ids)), plain.generate(ids, **settings(ids)))
+    assert calls(patched)[""] == 4
 
 
 def test_a_tied_head_is_loaded():

@@ -60,7 +60,7 @@ class TensorModel : public Model {
 
 // Opens a model folder. Throws Error that names file, key and value when something is missing or unsupported.
 std::unique_ptr<TensorModel> open_model(const std::string& folder);
-// The same of tensors that are no files. `config`: the text of a config.json. The tensors are read until an engine has
+// Does so with tensors that are no files. `config`: the text of a config.json. The tensors are read until an engine has
 // the model's weights, and not after.
 std::unique_ptr<TensorModel> open_model(const std::string& config, std::shared_ptr<TensorSource> tensors);
 

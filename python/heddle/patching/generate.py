@@ -63,7 +63,7 @@ def _weights(root):
 
 
 def _identity(root, tensors):
-    """What an engine is made of besides numbers: names and types of the weights, the config, the process."""
+    """Returns all that makes an engine but numbers: names and types of weights, the config, the process."""
     facts = tuple((name, each.dtype, each.shape) for name, each in tensors.items())
     places = {}
     ties = tuple(places.setdefault(_place(each), name) for name, each in tensors.items())
@@ -102,7 +102,7 @@ class _Engine:
         # Each call says where it ends. A model that names no end has none here.
         config = config_with_class(root, eos_token_id=None)
         try:
-            self.model = load(tensors=_once(tensors), config=config, device=device, **threads)
+            self.model = load(tensors=_once(tensors), model_config=config, device=device, **threads)
         except Error as error:
             self.reason = f"heddle does not load it: {str(error).splitlines()[0]}"
 
