@@ -427,6 +427,54 @@ TEST(CheckpointReading, ReadsTheTextModelInsideOneThatSeesImages) {
   EXPECT_TRUE(copy.has_note("the image encoder is not used: 2 tensors"));
 }
 
+// Published Qwen VL models stand inside another type, or (Qwen 2 VL and 2.5 VL of transformers 4) beside the keys of images. Their
+// rope has sections for the positions of images, which are all one in a text.
+TEST(CheckpointReading, ReadsTheTextOfQwenModelsThatSeeImages) {
+  for (const auto& [golden, type, is_inside] : {std::tuple{"qwen3-head128", "qwen3_vl", true},
+                                                {"qwen2-tiny", "qwen2_5_vl", true},
+                                                {"qwen2-tiny", "qwen2_vl", true},
+                                                {"qwen2-tiny", "qwen2_5_vl", false}}) {
+    Copy copy(golden);
+    copy.config([&, type = type, is_inside = is_inside](Json& json) {
+      Json& rope = json["rope_parameters"];
+      if (rope.is_null()) rope = Json::object();
+      rope["mrope_section"] = Json::array({1, 1, 1}), rope["rope_type"] = is_inside ? "default" : "mrope";
+      json["architectures"] = nullptr;
+      json["model_type"] = is_inside ? type + std::string("_text") : type;
+      if (!is_inside) return;
+      const Json text = json;
+      json = Json::object({{"model_type", type}, {"text_config", text}});
+    });
+    copy.tensors([&, is_inside = is_inside](EditableTensors& t) {
+      if (is_inside) rename(t, "model.", "model.language_model.");
+      t[is_inside ? "model.visual.patch_embed.proj.weight" : "visual.patch_embed.proj.weight"] =
+          zeros({4, 3, 2, 2});
+    });
+    EXPECT_EQ(copy.logits(), copy.unchanged()) << type;
+    EXPECT_FALSE(copy.has_note("mrope_section")) << type;
+    EXPECT_TRUE(copy.has_note("the image encoder is not used: 1 tensors")) << type;
+  }
+}
+
+// As published files name the bias of the router.
+TEST(CheckpointReading, FindsTheBiasOfARouterBesideIt) {
+  for (const auto& [golden, from, to] :
+       {std::array{"exaone_moe-tiny", ".mlp.gate.e_score", ".mlp.e_score"},
+        {"ernie4_5_moe-tiny", ".mlp.moe_statics.", ".mlp.gate.moe_statics."}}) {
+    Copy copy(golden);
+    copy.tensors([&, from = from, to = to](EditableTensors& t) {
+      const auto has = [&](const char* part) {
+        return std::ranges::any_of(
+            t, [&](const auto& one) { return one.first.find(part) != std::string::npos; });
+      };
+      const bool is_published = has(to);
+      ASSERT_TRUE(is_published || has(from)) << golden;
+      is_published ? replace_in_names(t, to, from) : replace_in_names(t, from, to);
+    });
+    EXPECT_EQ(copy.logits(), copy.unchanged()) << golden;
+  }
+}
+
 // Around Mistral, its head is tied although the text model says no; a head that is stored is used.
 // Moonshot's name of DeepSeek V3.
 TEST(CheckpointReading, ReadsKimiK2AsDeepseekV3) {

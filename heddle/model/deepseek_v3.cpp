@@ -6,16 +6,18 @@ namespace heddle::deepseek_v3 {
 const Family& family() {
   static const Family family = {
       .model_type = "deepseek_v3",
-      .doc = "DeepSeek V3, and Kimi K2",
+      .doc = "DeepSeek V3, Kimi K2, GLM-4.7-Flash",
       .supports =
           "latent attention with a cache of latents, queries with a latent or without, biases of attention, "
           "rope_interleave, experts by sigmoid, bias and groups with shared ones, every rope_type",
       .refuses = "layers that predict several tokens are not used",
       .define =
           [](const Config& config, const Inventory& tensors) {
-            return define_deepseek(read_deepseek_v3_config(config), tensors);
+            const bool glm = config.model_type() == "glm4_moe_lite";
+            return define_deepseek(glm ? read_glm4_moe_lite_config(config) : read_deepseek_v3_config(config),
+                                   tensors);
           },
-      .also = "kimi_k2"};
+      .also = {{"kimi_k2"}, {"glm4_moe_lite"}}};
   return family;
 }
 

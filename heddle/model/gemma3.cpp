@@ -52,7 +52,7 @@ const Family& family() {
           "embeddings "
           "of a part of each head",
       .define = define,
-      .inside = "gemma3"};
+      .also = {{"gemma3_text", "gemma3"}}};
   return family;
 }
 

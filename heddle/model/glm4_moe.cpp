@@ -7,24 +7,6 @@
 namespace heddle::glm4_moe {
 namespace {
 
-Tensor mlp(Builder& b, const Glm4MoeConfig& c, i32 l, Tensor h) {
-  const std::string at = layer_path(l);
-  if (l < c.first_k_dense_replace) return gated_mlp(b, c, at, h);
-  const Routing routing{.count = c.n_routed_experts,
-                        .taken = c.num_experts_per_tok,
-                        .sigmoid = true,
-                        .normalise = c.norm_topk_prob,
-                        .bias = at + "mlp.gate.e_score_correction_bias",
-                        .groups = c.n_group,
-                        .groups_kept = c.topk_group,
-                        .scores_of_group = 2,
-                        .scale = c.routed_scaling_factor};
-  const i32 inner = c.moe_intermediate_size;
-  const Tensor chosen = mixture(b, {at + "mlp."}, inner, c.hidden_act, routing, h);
-  const GatedMlp shared{at + "mlp.shared_experts.", inner * c.n_shared_experts, c.hidden_act};
-  return b.sum("experts.all", chosen, gated_mlp(b, shared, h));
-}
-
 Tensor layer(Builder& b, const Glm4MoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
   const Norm norm{.eps = c.rms_norm_eps};
@@ -34,7 +16,9 @@ Tensor layer(Builder& b, const Glm4MoeConfig& c, i32 l, Tensor x, const Rotaries
   Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
   x = b.add("attention_residual", self_attention(b, attention, h), x);
   h = b.norm("post_norm", x, at + "post_attention_layernorm", norm);
-  return b.add("mlp_residual", mlp(b, c, l, h), x);
+  h = l < c.experts.first_k_dense_replace ? gated_mlp(b, c, at, h)
+                                          : grouped_mixture(b, c.experts, c.hidden_act, at + "mlp.", h);
+  return b.add("mlp_residual", h, x);
 }
 
 Definition define(const Config& config, const Inventory& tensors) {

@@ -37,7 +37,7 @@ const Family& family() {
                                     "sliding window or none, every rope_type, tied embeddings",
                                 .refuses = "rotary embeddings of a part of each head",
                                 .define = define,
-                                .inside = "mistral3"};
+                                .also = {{"ministral3", "mistral3"}}};
   return family;
 }
 

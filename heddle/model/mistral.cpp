@@ -29,7 +29,7 @@ const Family& family() {
                                     "window or none, every rope_type, tied embeddings",
                                 .refuses = "layer_types, rotary embeddings of a part of each head",
                                 .define = define,
-                                .inside = "mistral3"};
+                                .also = {{"mistral", "mistral3"}}};
   return family;
 }
 

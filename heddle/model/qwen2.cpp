@@ -17,7 +17,8 @@ Tensor layer(Builder& b, const QwenConfig& c, i32 l, Tensor x, const Rotaries& r
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
-  const QwenConfig c = read_qwen2_config(config);
+  const bool sees = config.model_type() != "qwen2";
+  const QwenConfig c = sees ? read_qwen2_vl_config(config) : read_qwen2_config(config);
   return define_decoder(c, tensors, {.norm = {.eps = c.rms_norm_eps}, .layer = layer_of(c, layer)});
 }
 
@@ -26,12 +27,14 @@ Definition define(const Config& config, const Inventory& tensors) {
 const Family& family() {
   static const Family family = {
       .model_type = "qwen2",
-      .doc = "Qwen 2 and 2.5",
+      .doc = "Qwen 2 and 2.5, and the text of their VL models",
       .supports =
           "grouped heads, sliding windows by max_window_layers or layer_types, every rope_type, tied "
           "embeddings",
       .refuses = "rotary embeddings of a part of each head",
-      .define = define};
+      .define = define,
+      .also = {
+          {"qwen2_vl"}, {"qwen2_5_vl"}, {"qwen2_vl_text", "qwen2_vl"}, {"qwen2_5_vl_text", "qwen2_5_vl"}}};
   return family;
 }
 

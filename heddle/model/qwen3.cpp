@@ -18,7 +18,8 @@ Tensor layer(Builder& b, const QwenConfig& c, i32 l, Tensor x, const Rotaries& r
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
-  const QwenConfig c = read_qwen3_config(config);
+  const bool sees = config.model_type() != "qwen3";
+  const QwenConfig c = sees ? read_qwen3_vl_config(config) : read_qwen3_config(config);
   return define_decoder(c, tensors, {.norm = {.eps = c.rms_norm_eps}, .layer = layer_of(c, layer)});
 }
 
@@ -27,12 +28,13 @@ Definition define(const Config& config, const Inventory& tensors) {
 const Family& family() {
   static const Family family = {
       .model_type = "qwen3",
-      .doc = "Qwen 3, dense",
+      .doc = "Qwen 3, dense, and the text of Qwen 3 VL",
       .supports =
           "grouped heads, biases of attention, sliding windows by max_window_layers or layer_types, every "
           "rope_type, tied embeddings",
       .refuses = "rotary embeddings of a part of each head, mixtures of experts (model_type qwen3_moe)",
-      .define = define};
+      .define = define,
+      .also = {{"qwen3_vl_text", "qwen3_vl"}}};
   return family;
 }
 

@@ -57,6 +57,16 @@ def longrope(pairs):
 
 WINDOW = {"sliding_window": [9, None, 70]}
 EXPERTS = {"num_experts_per_tok": 3, "moe_intermediate_size": 19}
+# Keys that say how many experts a token takes.
+TAKEN = ("num_experts_per_tok", "moe_k", "moe_topk")
+GROUPED = EXPERTS | {"first_k_dense_replace": 1}
+GROUPS = {"n_group": [4, 1], "topk_group": [1], "routed_scaling_factor": [1.5, 1.0]}
+ALPHA = {
+    "rope_parameters": [
+        {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 50.0, "factor": 1.0},
+        THETA,
+    ],
+}
 GRANITE = {
     "embedding_multiplier": [7.0, 12.0],
     "attention_multiplier": [0.2, 0.015625],
@@ -120,14 +130,11 @@ FAMILIES = {
     "glm4": Family("Glm4", {"pad_token_id": 0}, {"attention_bias": [True, False], **partial(0.5, 1.0)}),
     "glm4_moe": Family(
         "Glm4Moe",
-        EXPERTS
-        | {"n_routed_experts": 12, "n_shared_experts": 1, "first_k_dense_replace": 1, "pad_token_id": 0},
+        GROUPED | {"n_routed_experts": 12, "n_shared_experts": 1, "pad_token_id": 0},
         {
             "use_qk_norm": [True, False],
-            "n_group": [4, 1],
-            "topk_group": [1],
-            "routed_scaling_factor": [1.5, 1.0],
             "attention_bias": [True, False],
+            **GROUPS,
             **partial(0.5, 0.25),
         },
     ),
@@ -182,13 +189,37 @@ FAMILIES = {
     "hunyuan_v1_dense": Family(
         "HunYuanDenseV1",
         {},
+        {"attention_bias": BIAS, **ALPHA},
+    ),
+    "glm": Family("Glm", {"pad_token_id": 0}, {"attention_bias": [True, False], **partial(0.5, 1.0)}),
+    "cwm": Family("Cwm", {"sliding_window": 9, "bos_token_id": 1}, {"mlp_bias": BIAS, **TURN}),
+    "dots1": Family(
+        "Dots1",
+        GROUPED | {"n_routed_experts": 12, "n_shared_experts": 2, "max_window_layers": 2},
+        {"sliding_window": [9, None], "norm_topk_prob": BIAS, "attention_bias": BIAS, **GROUPS, **TURN},
+    ),
+    "exaone_moe": Family(
+        "ExaoneMoe",
+        GROUPED | {"num_experts": 12, "num_shared_experts": 2},
+        {"sliding_window": [9, 70], "sliding_window_pattern": [2, 4], **GROUPS, **TURN},
+    ),
+    "ernie4_5": Family("Ernie4_5", {"pad_token_id": 0, "bos_token_id": 1}, {"use_bias": BIAS, **TURN}),
+    "ernie4_5_moe": Family(
+        "Ernie4_5_Moe",
+        {"moe_num_experts": 11, "moe_k": 3, "moe_intermediate_size": 19, "pad_token_id": 0},
         {
-            "attention_bias": BIAS,
-            "rope_parameters": [
-                {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 50.0, "factor": 1.0},
-                THETA,
-            ],
+            "moe_num_shared_experts": [2, 0],
+            "moe_layer_start_index": [1, 0],
+            "moe_layer_interval": [1, 2],
+            "use_bias": BIAS,
+            **TURN,
         },
+        divided=True,
+    ),
+    "hunyuan_v1_moe": Family(
+        "HunYuanMoEV1",
+        {"num_experts": 7, "moe_topk": 3, "intermediate_size": 19, "pad_token_id": 0},
+        {"attention_bias": BIAS, **ALPHA},
     ),
     "gpt_oss": Family(
         "GptOss",
@@ -332,4 +363,11 @@ GOLDENS = {
         {"num_local_experts": 0, "position_embedding_type": None, "tie_word_embeddings": True},
     ),
     "minimax_m2-tiny": ("minimax_m2", torch.float32, {}),
+    "glm-tiny": ("glm", torch.float32, {}),
+    "cwm-tiny": ("cwm", torch.float32, {}),
+    "dots1-tiny": ("dots1", torch.float32, {}),
+    "exaone_moe-tiny": ("exaone_moe", torch.float32, {}),
+    "ernie4_5-tiny": ("ernie4_5", torch.float32, {"use_bias": True}),
+    "ernie4_5_moe-tiny": ("ernie4_5_moe", torch.float32, {}),
+    "hunyuan_moe-tiny": ("hunyuan_v1_moe", torch.float32, {}),
 }

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from family_cases import GOLDENS, golden_config, model_of
+from family_cases import GOLDENS, TAKEN, golden_config, model_of
 from reference_model import load_reference
 from safetensors.torch import save_file
 from transformers import (
@@ -32,6 +32,7 @@ from transformers import (
     DeepseekV3ForCausalLM,
     Gemma2ForCausalLM,
     Gemma3ForCausalLM,
+    Glm4MoeLiteForCausalLM,
     GPT2LMHeadModel,
     LlamaForCausalLM,
     MistralForCausalLM,
@@ -72,7 +73,8 @@ class Case:
     @property
     def may_flip(self):
         """Rounding may send tokens to other experts, and then outputs differ by more than rounding."""
-        has_experts = "num_experts_per_tok" in self.config and self.config.get("num_local_experts") != 0
+        takes = any(key in self.config for key in TAKEN)
+        has_experts = takes and self.config.get("num_local_experts") != 0
         return has_experts and self.dtype is not torch.float32
 
 
@@ -144,17 +146,19 @@ def gemma3(dtype=torch.float32, full_rope=None, **changes):
     return gemma(Gemma3ForCausalLM, dtype, pattern | changes)
 
 
+LATENT = {
+    "num_hidden_layers": 3,
+    "first_k_dense_replace": 3,
+    "q_lora_rank": None,
+    "kv_lora_rank": 22,
+    "qk_nope_head_dim": 9,
+    "qk_rope_head_dim": 6,
+    "v_head_dim": 7,
+}
+
+
 def deepseek(model, dtype, changes):
-    sizes = {
-        "num_hidden_layers": 3,
-        "first_k_dense_replace": 3,
-        "q_lora_rank": None,
-        "kv_lora_rank": 22,
-        "qk_nope_head_dim": 9,
-        "qk_rope_head_dim": 6,
-        "v_head_dim": 7,
-    }
-    return decoder(model, dtype, sizes | changes)
+    return decoder(model, dtype, LATENT | changes)
 
 
 def deepseek_v2(dtype=torch.float32, **changes):
@@ -163,6 +167,12 @@ def deepseek_v2(dtype=torch.float32, **changes):
 
 def deepseek_v3(dtype=torch.float32, **changes):
     return deepseek(DeepseekV3ForCausalLM, dtype, {"q_lora_rank": 19} | changes)
+
+
+def glm4_moe_lite(dtype=torch.float32, **changes):
+    sizes = {key: value for key, value in LATENT.items() if key != "first_k_dense_replace"}
+    experts = {"n_routed_experts": 12, "num_experts_per_tok": 3, "moe_intermediate_size": 19}
+    return decoder(Glm4MoeLiteForCausalLM, dtype, sizes | {"q_lora_rank": 19} | experts | changes)
 
 
 def deepseek_moe(make, dtype=torch.float32, **changes):
@@ -283,6 +293,7 @@ def cases():
         "qwen3-head128": qwen3(torch.bfloat16, head_dim=128, num_attention_heads=4),
     }
     table |= cases_of_families()
+    table["glm4_moe_lite-tiny"] = glm4_moe_lite(mlp_layer_types=["dense", "dense", "sparse"])
     for case in table.values():
         if case.may_flip:
             case.num_tokens = 25  # so that some seed in a hundred has firm choices

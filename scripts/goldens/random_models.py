@@ -7,7 +7,7 @@ describes by functions. MIXTURES are those with experts.
 import random
 
 import torch
-from family_cases import FAMILIES, model_of, random_config
+from family_cases import FAMILIES, TAKEN, model_of, random_config
 from make_checkpoint import write_tokenizer
 from make_models import (
     LLAMA3_ROPE,
@@ -16,6 +16,7 @@ from make_models import (
     deepseek_v3,
     gemma2,
     gemma3,
+    glm4_moe_lite,
     gpt2,
     llama,
     longrope,
@@ -29,14 +30,14 @@ from make_models import (
     yarn,
 )
 
+WITH_LATENTS = (deepseek_v2, deepseek_v3, glm4_moe_lite)
 DESCENDANTS = {
-    make.__name__: make
-    for make in (mistral, qwen2, qwen3, gemma2, gemma3, deepseek_v2, deepseek_v3, mixtral, qwen3_moe)
+    make.__name__: make for make in (mistral, qwen2, qwen3, gemma2, gemma3, *WITH_LATENTS, mixtral, qwen3_moe)
 }
 NAMES = (*DESCENDANTS, *FAMILIES)
 MIXTURES = (
-    *("deepseek_v2", "deepseek_v3", "mixtral", "qwen3_moe"),
-    *(name for name, family in FAMILIES.items() if "num_experts_per_tok" in family.base),
+    *("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "mixtral", "qwen3_moe"),
+    *(name for name, family in FAMILIES.items() if any(key in family.base for key in TAKEN)),
 )
 
 
@@ -80,8 +81,12 @@ def random_experts(generator):
 
 def latent_options(make, generator, layers):
     """Keys of DeepSeek; transformers' V2 wants even sizes around rotated parts."""
+    dense = generator.choice([0, 1, layers])
+    which = {"first_k_dense_replace": dense}
+    if make is glm4_moe_lite:
+        which = {"mlp_layer_types": ["dense"] * dense + ["sparse"] * (layers - dense)}
     options = random_experts(generator) | {
-        "first_k_dense_replace": generator.choice([0, 1, layers]),
+        **which,
         "q_lora_rank": generator.choice([None, generator.randrange(5, 60)]),
         "kv_lora_rank": 2 * generator.randrange(4, 40),
         "qk_nope_head_dim": 2 * generator.randrange(2, 20),
@@ -100,7 +105,7 @@ def family_options(make, generator, layers):
         return {"attention_bias": chance() < 0.3, "mlp_bias": chance() < 0.3}
     if make in (mistral, mixtral):
         return {"sliding_window": generator.choice([None, generator.randrange(1, 200)])}
-    if make in (deepseek_v2, deepseek_v3):
+    if make in WITH_LATENTS:
         return latent_options(make, generator, layers)
     if make is qwen3_moe:
         return {"norm_topk_prob": chance() < 0.5, "attention_bias": chance() < 0.3}
@@ -138,7 +143,7 @@ def random_case(generator, make=None):
         ropes = {"full_rope": full}
     kv_heads = generator.choice([k for k in range(1, heads + 1) if heads % k == 0])
     of_head = {"num_key_value_heads": kv_heads, "head_dim": head_dim}
-    if make in (deepseek_v2, deepseek_v3):
+    if make in WITH_LATENTS:
         of_head = {"num_key_value_heads": heads, "qk_rope_head_dim": head_dim}
     return make(
         dtype,

@@ -93,36 +93,15 @@ Tensor attention(Builder& b, const DeepseekConfig& c, i32 l, Tensor h, Tensor ro
   return b.linear("o", o, rows_of(at + "o_proj", c.hidden_size, c.attention_bias));
 }
 
-Routing routing_of(const DeepseekConfig& c, const std::string& at) {
-  Routing routing{.count = c.n_routed_experts,
-                  .taken = c.num_experts_per_tok,
-                  .sigmoid = c.scores_by_sigmoid,
-                  .normalise = c.norm_topk_prob,
-                  .groups = c.n_group,
-                  .groups_kept = c.topk_group,
-                  .scale = c.routed_scaling_factor};
-  if (!c.scores_by_sigmoid) return routing;
-  routing.bias = at + "mlp.gate.e_score_correction_bias";
-  routing.scores_of_group = 2;
-  return routing;
-}
-
-// The chosen experts, and the shared ones that all tokens take, as one wide expert.
-Tensor mlp(Builder& b, const DeepseekConfig& c, i32 l, Tensor h) {
-  const std::string at = layer_path(l);
-  if (l < c.first_k_dense_replace) return gated_mlp(b, c, at, h, c.mlp_bias);
-  const i32 inner = c.moe_intermediate_size;
-  const Tensor chosen = mixture(b, {at + "mlp."}, inner, c.hidden_act, routing_of(c, at), h);
-  const GatedMlp shared{at + "mlp.shared_experts.", inner * c.n_shared_experts, c.hidden_act, c.mlp_bias};
-  return b.sum("experts.all", chosen, gated_mlp(b, shared, h));
-}
-
 Tensor layer(Builder& b, const DeepseekConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
   Tensor h = b.rms_norm("input_norm", x, at + "input_layernorm.weight", {c.rms_norm_eps});
   x = b.add("attention_residual", attention(b, c, l, h, rotary.table), x);
   h = b.rms_norm("post_norm", x, at + "post_attention_layernorm.weight", {c.rms_norm_eps});
-  return b.add("mlp_residual", mlp(b, c, l, h), x);
+  const bool has_experts = l >= c.experts.first_k_dense_replace;
+  h = has_experts ? grouped_mixture(b, c.experts, c.hidden_act, at + "mlp.", h, c.mlp_bias)
+                  : gated_mlp(b, c, at, h, c.mlp_bias);
+  return b.add("mlp_residual", h, x);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::string_view why_lacking(const Config& config) {
 const Family& family_of(const Config& config) {
   std::vector<std::string> known;
   for (const Family* family : all_families()) {
-    if (config.model_type() == family->model_type || config.model_type() == family->also) return *family;
+    if (family->reads(config.model_type())) return *family;
     known.push_back(family->model_type);
   }
   refuse_type(config, known);
@@ -276,15 +276,21 @@ Fp8Format fp8_format_of(const Config& config) {
 
 }  // namespace
 
+bool Family::reads(std::string_view type, std::string_view around) const {
+  return (around.empty() && type == model_type) || std::ranges::any_of(also, [&](const FamilyName& name) {
+           return type == name.model_type && (around.empty() || around == name.inside);
+         });
+}
+
 TextConfig text_config(const Config& config) {
   const std::string type = config.model_type();
   const auto inside = config.section("text_config");
   if (!inside) return {config, false, fp8_format_of(config)};
   std::vector<std::string> known;
   for (const Family* family : all_families()) {
-    if (type != family->inside) continue;
-    known.push_back(family->model_type);
-    if (inside->model_type() != family->model_type) continue;
+    for (const FamilyName& name : family->also)
+      if (type == name.inside) known.push_back(name.model_type);
+    if (!family->reads(inside->model_type(), type)) continue;
     const bool here = config.has("quantization_config");
     const Fp8Format fp8 = here ? read_fp8_format(config) : fp8_format_of(*inside);
     config.note("model_type", "only its text model is read");

@@ -6,6 +6,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "heddle/engine/model.h"
 #include "heddle/model/build/builder.h"
@@ -22,6 +24,13 @@ struct Definition {
   std::function<void(Builder&)> build;
 };
 
+// A model_type whose configurations and weights a family reads too.
+struct FamilyName {
+  const char* model_type = "";
+  const char* inside =
+      "";  // the type around it, of which it is the text model, under `text_config`; "": it stands alone
+};
+
 struct Family {
   const char* model_type = "";  // as in config.json
   const char* doc = "";
@@ -30,10 +39,10 @@ struct Family {
   const char* refuses = "";
   Definition (*define)(const Config& config, const Inventory& tensors) = nullptr;
   TrunkNames trunk = {};
-  // A model_type of which this family is the text model, under `text_config`; "": none.
-  const char* inside = "";
-  // Another model_type whose configurations and weights are the same; "": none.
-  const char* also = "";
+  std::vector<FamilyName> also = {};
+
+  // True if the family reads a configuration of this type, inside one of type `around` if that is not "".
+  bool reads(std::string_view type, std::string_view around = "") const;
 };
 
 std::span<const Family* const> all_families();

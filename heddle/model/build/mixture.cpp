@@ -1,6 +1,7 @@
 #include "heddle/model/build/mixture.h"
 
 #include "heddle/model/build/activations.h"
+#include "heddle/model/build/decoder.h"
 
 namespace heddle {
 namespace {
@@ -48,6 +49,25 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   h = b.gate("experts.gate", h, activation_kind(act));
   h = b.expert_linear("experts.down", h, routes, down);
   return b.expert_sum("experts.sum", h, routes);
+}
+
+Tensor grouped_mixture(Builder& b, const GroupedExperts& e, HiddenAct act, const std::string& at, Tensor h,
+                       bool bias) {
+  Routing routing{.count = e.n_routed_experts,
+                  .taken = e.num_experts_per_tok,
+                  .sigmoid = e.scores_by_sigmoid,
+                  .normalise = e.norm_topk_prob,
+                  .groups = e.n_group,
+                  .groups_kept = e.topk_group,
+                  .scale = e.routed_scaling_factor};
+  if (e.scores_by_sigmoid) {
+    const std::string beside = at + "e_score_correction_bias";  // as EXAONE's files name it
+    routing.bias = b.has(beside) ? beside : at + "gate.e_score_correction_bias";
+    routing.scores_of_group = 2;
+  }
+  const Tensor chosen = mixture(b, {at}, e.moe_intermediate_size, act, routing, h);
+  const GatedMlp shared{at + "shared_experts.", e.moe_intermediate_size * e.n_shared_experts, act, bias};
+  return b.sum("experts.all", chosen, gated_mlp(b, shared, h));
 }
 
 }  // namespace heddle

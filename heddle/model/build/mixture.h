@@ -6,6 +6,7 @@
 
 #include "heddle/model/build/builder.h"
 #include "heddle/model/hf/family_config.h"
+#include "heddle/model/hf/grouped_experts.h"
 
 namespace heddle {
 
@@ -30,5 +31,10 @@ std::string block_of_experts(const Builder& b, const std::string& at);
 // `inner` is their width.
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
                Tensor h);
+
+// The mixture of DeepSeek V2 and V3 at `at`, "model.layers.3.mlp.": the experts that h chooses, and the shared ones as one wide
+// expert. `bias`: the shared ones have biases.
+Tensor grouped_mixture(Builder& b, const GroupedExperts& experts, HiddenAct act, const std::string& at,
+                       Tensor h, bool bias = false);
 
 }  // namespace heddle

@@ -65,6 +65,11 @@ void check_experts(int taken, int count) {
   HEDDLE_CHECK(0 < taken && taken <= count);
 }
 
+void check_experts(const GroupedExperts& e) {
+  HEDDLE_CHECK(e.n_group > 0 && e.topk_group <= e.n_group && e.n_routed_experts % e.n_group == 0);
+  check_experts(e.num_experts_per_tok, e.n_routed_experts / e.n_group * e.topk_group);
+}
+
 template <class Read>
 void read_decoder(const Config& config, Read read) {
   const auto c = read(config);
@@ -76,12 +81,12 @@ template <class Read>
 void read_mixture(const Config& config, Read read) {
   const auto c = read(config);
   check_decoder(c);
-  if constexpr (requires { c.experts; })
+  if constexpr (requires { c.experts.n_group; })
+    check_experts(c.experts);
+  else if constexpr (requires { c.experts; })
     check_experts(c.experts.taken, c.experts.count);
   else if constexpr (requires { c.num_local_experts; })
     check_experts(c.num_experts_per_tok, c.num_local_experts);
-  else if constexpr (requires { c.n_group; })
-    check_experts(c.num_experts_per_tok, c.n_routed_experts / c.n_group * c.topk_group);
   else
     check_experts(c.num_experts_per_tok, c.num_experts);
 }
@@ -114,9 +119,8 @@ template <class Read>
 void read_deepseek(const Config& config, Read read) {
   const auto c = read(config);
   check_decoder(c);
-  HEDDLE_CHECK(c.kv_lora_rank > 0 && c.score_scale > 0 && c.n_group > 0 && c.topk_group <= c.n_group);
-  if (c.first_k_dense_replace >= c.num_hidden_layers) return;
-  check_experts(c.num_experts_per_tok, c.n_routed_experts / c.n_group * c.topk_group);
+  HEDDLE_CHECK(c.kv_lora_rank > 0 && c.score_scale > 0);
+  if (c.experts.first_k_dense_replace < c.num_hidden_layers) check_experts(c.experts);
 }
 
 void read_gpt2(const Config& config) {
@@ -142,14 +146,19 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_minimax_m2_config); });
   run([&] { read_mixture(config, heddle::read_olmoe_config); });
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });
+  run([&] { read_mixture(config, heddle::read_dots1_config); });
+  run([&] { read_mixture(config, heddle::read_exaone_moe_config); });
+  run([&] { read_deepseek(config, heddle::read_glm4_moe_lite_config); });
   run([&] { read_mixture(config, heddle::read_gpt_oss_config); });
   const auto each = [&](auto... readers) { (run([&] { read_decoder(config, readers); }), ...); };
   each(heddle::read_gemma_config, heddle::read_phi3_config, heddle::read_smollm3_config,
-       heddle::read_seed_oss_config, heddle::read_exaone4_config, heddle::read_hunyuan_dense_config,
-       heddle::read_ministral3_config, heddle::read_granite_config, heddle::read_olmo2_config,
-       heddle::read_olmo3_config, heddle::read_glm4_config, heddle::read_cohere_config,
-       heddle::read_cohere2_config, heddle::read_starcoder2_config, heddle::read_stablelm_config,
-       heddle::read_gpt_neox_config, heddle::read_phi_config, heddle::read_falcon_config);
+       heddle::read_seed_oss_config, heddle::read_exaone4_config, heddle::read_hunyuan_config,
+       heddle::read_glm_config, heddle::read_cwm_config, heddle::read_ernie4_5_config,
+       heddle::read_qwen2_vl_config, heddle::read_qwen3_vl_config, heddle::read_ministral3_config,
+       heddle::read_granite_config, heddle::read_olmo2_config, heddle::read_olmo3_config,
+       heddle::read_glm4_config, heddle::read_cohere_config, heddle::read_cohere2_config,
+       heddle::read_starcoder2_config, heddle::read_stablelm_config, heddle::read_gpt_neox_config,
+       heddle::read_phi_config, heddle::read_falcon_config);
   run([&] { (void)config.dtype(); });
 }
 

@@ -143,20 +143,20 @@ TEST(DeepseekConfig, ScalesScoresAsYarnAsks) {
 
 TEST(DeepseekConfig, ReadsExperts) {
   DeepseekConfig c = read_deepseek_v3_config(config(R"("first_k_dense_replace":1)"));
-  EXPECT_EQ(c.n_routed_experts, 256);
-  EXPECT_EQ(c.num_experts_per_tok, 8);
-  EXPECT_EQ(c.n_group, 8);
-  EXPECT_EQ(c.topk_group, 4);
-  EXPECT_DOUBLE_EQ(c.routed_scaling_factor, 2.5);
-  EXPECT_TRUE(c.norm_topk_prob);
-  EXPECT_TRUE(c.scores_by_sigmoid);
+  EXPECT_EQ(c.experts.n_routed_experts, 256);
+  EXPECT_EQ(c.experts.num_experts_per_tok, 8);
+  EXPECT_EQ(c.experts.n_group, 8);
+  EXPECT_EQ(c.experts.topk_group, 4);
+  EXPECT_DOUBLE_EQ(c.experts.routed_scaling_factor, 2.5);
+  EXPECT_TRUE(c.experts.norm_topk_prob);
+  EXPECT_TRUE(c.experts.scores_by_sigmoid);
   const std::string groups = R"("num_experts_per_tok":6,"n_group":8,"topk_group":3)";
   c = read_deepseek_v2_config(config(groups));  // greedy ignores groups
-  EXPECT_EQ(c.n_group, 1);
+  EXPECT_EQ(c.experts.n_group, 1);
   c = read_deepseek_v2_config(config(groups + R"(,"topk_method":"group_limited_greedy")"));
-  EXPECT_EQ(c.n_group, 8);
-  EXPECT_EQ(c.topk_group, 3);
-  EXPECT_FALSE(c.scores_by_sigmoid);
+  EXPECT_EQ(c.experts.n_group, 8);
+  EXPECT_EQ(c.experts.topk_group, 3);
+  EXPECT_FALSE(c.experts.scores_by_sigmoid);
   expect_refused(read_deepseek_v2_config, R"("num_experts_per_tok":6,"norm_topk_prob":true)",
                  "norm_topk_prob = true: not supported");
   expect_refused(read_deepseek_v2_config, R"("first_k_dense_replace":0)", "num_experts_per_tok");

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/model/hf/deepseek_config.h"
 #include "heddle/model/hf/gemma_config.h"
 #include "heddle/model/hf/glm_config.h"
 #include "heddle/model/hf/gpt_oss_config.h"
@@ -122,8 +123,8 @@ TEST(FamilyConfigs, FalconHasTwoArchitectures) {
 }
 
 TEST(FamilyConfigs, RopesThatDependOnTheFamily) {
-  const DecoderConfig hunyuan = read_hunyuan_dense_config(
-      family_config(R"("rope_scaling":{"type":"dynamic","alpha":16,"factor":1.0})"));
+  const DecoderConfig hunyuan =
+      read_hunyuan_config(family_config(R"("rope_scaling":{"type":"dynamic","alpha":16,"factor":1.0})"));
   EXPECT_EQ(hunyuan.rope.type, RopeType::kDefault);
   EXPECT_NEAR(hunyuan.rope.theta, 10000 * std::pow(16, 20.0 / 18), 1e-6);
   const Ministral3Config ministral = read_ministral3_config(family_config(
@@ -188,6 +189,46 @@ TEST(FamilyConfigs, Granite4HasAttentionInAllLayers) {
                               R"("layers_block_type":["mamba","mamba"])", R"("layer_types":null)"})
     expect_refused([&] { read(refused); }, "state-space layers");
   expect_refused([&] { read(R"("layer_types":["attention"])"); }, "must be 4 names");
+}
+
+TEST(FamilyConfigs, LayersWithExpertsAreThoseThatTheFileNames) {
+  const auto glm = [](const std::string& types) {
+    return read_glm4_moe_lite_config(family_config(R"("mlp_layer_types":)" + types))
+        .experts.first_k_dense_replace;
+  };
+  EXPECT_EQ(glm("null"), 1);
+  EXPECT_EQ(glm(R"(["dense","dense","dense","sparse"])"), 3);
+  EXPECT_EQ(glm(R"(["sparse","sparse","sparse","sparse"])"), 0);
+  expect_refused([&] { glm(R"(["dense","sparse"])"); }, "must be 4 names");
+  expect_refused([&] { glm(R"(["dense","sparse","dense","sparse"])"); }, "\"dense\" for the first layers");
+  expect_refused([] { read_glm4_moe_lite_config(family_config(R"("first_k_dense_replace":2)")); },
+                 "first_k_dense_replace = 2: not supported");
+  EXPECT_EQ(
+      read_exaone_moe_config(family_config(R"("first_k_dense_replace":2)")).experts.first_k_dense_replace, 2);
+  EXPECT_EQ(read_exaone_moe_config(family_config(R"("num_experts":12)")).experts.n_routed_experts, 12);
+  using Sparse = std::vector<bool>;
+  const auto ernie = [](const std::string& more) {
+    return read_ernie4_5_config(family_config(R"("model_type":"ernie4_5_moe",)" + more)).sparse;
+  };
+  EXPECT_EQ(ernie(R"("moe_layer_interval":2)"), Sparse({false, true, false, true}));
+  EXPECT_EQ(ernie(R"("moe_layer_start_index":0,"moe_layer_end_index":2)"), Sparse({true, true, true, false}));
+}
+
+TEST(FamilyConfigs, HunyuansLayersTakeEquallyManyExperts) {
+  const auto read = [](const std::string& more) {
+    return read_hunyuan_config(family_config(R"("model_type":"hunyuan_v1_moe","num_experts":8,)" + more))
+        .experts;
+  };
+  EXPECT_EQ(read(R"("moe_topk":[3,3,3,3])").taken, 3);
+  EXPECT_EQ(read(R"("moe_topk":2)").taken, 2);
+  expect_refused([&] { read(R"("moe_topk":[3,2,3,3])"); }, "all layers may take equally many");
+  expect_refused([&] { read(R"("moe_topk":9)"); }, "moe_topk");
+}
+
+TEST(FamilyConfigs, CwmSlidesInThreeOfFourLayers) {
+  using Windows = std::vector<int>;
+  EXPECT_EQ(read_cwm_config(family_config(R"("sliding_window":9)")).windows, Windows({0, 9, 9, 9}));
+  EXPECT_EQ(read_cwm_config(family_config()).rope.type, RopeType::kLlama3);
 }
 
 TEST(FamilyConfigs, MinimaxM2TurnsAPartOfEachHead) {

@@ -9,16 +9,27 @@ RopeConfig read_half_rope(const Config& config, const DecoderConfig& c) {
   return read_rope(config, place);
 }
 
-}  // namespace
-
-DecoderConfig read_glm4_config(const Config& config) {
-  refuse_foreign(config, "Glm4");
-  DecoderConfig c = read_decoder_config(config, {.sizes = {151552, 4096, 13696, 40, 32, 131072},
-                                                 .num_key_value_heads = 2,
-                                                 .head_dim = 128,
-                                                 .eps = 0.00000015625});
+// GLM-4 of either year; `family` is its class.
+GlmConfig read_glm(const Config& config, const char* family) {
+  refuse_foreign(config, family);
+  GlmConfig c{read_decoder_config(config, {.sizes = {151552, 4096, 13696, 40, 32, 131072},
+                                           .num_key_value_heads = 2,
+                                           .head_dim = 128,
+                                           .eps = 0.00000015625})};
   c.attention_bias = config.optional_bool("attention_bias", true);
   c.rope = read_half_rope(config, c);
+  return c;
+}
+
+}  // namespace
+
+GlmConfig read_glm_config(const Config& config) {
+  return read_glm(config, "Glm");
+}
+
+GlmConfig read_glm4_config(const Config& config) {
+  GlmConfig c = read_glm(config, "Glm4");
+  c.norms_outputs = true;
   return c;
 }
 
@@ -29,18 +40,14 @@ Glm4MoeConfig read_glm4_moe_config(const Config& config) {
   c.attention_bias = config.optional_bool("attention_bias", false);
   c.use_qk_norm = config.optional_bool("use_qk_norm", false);
   c.rope = read_half_rope(config, c);
-  c.first_k_dense_replace = config.optional_int("first_k_dense_replace", 1, 0, kMaxLayers);
-  c.n_routed_experts = config.optional_int("n_routed_experts", 128, 1, kMaxExperts);
-  c.n_shared_experts = config.optional_int("n_shared_experts", 1, 1, kMaxExperts);
-  c.moe_intermediate_size =
-      config.optional_int("moe_intermediate_size", 1408, 1, kMaxWidth / c.n_shared_experts);
-  c.n_group = config.optional_int("n_group", 1, 1, c.n_routed_experts / 2);
-  c.topk_group = config.optional_int("topk_group", 1, 1, c.n_group);
-  if (c.n_routed_experts % c.n_group != 0) config.reject("n_group", "must divide n_routed_experts");
-  c.num_experts_per_tok =
-      config.optional_int("num_experts_per_tok", 8, 1, c.n_routed_experts / c.n_group * c.topk_group);
-  c.routed_scaling_factor = config.optional_number("routed_scaling_factor", 1.0, 0.0, 1e6);
-  c.norm_topk_prob = config.optional_bool("norm_topk_prob", true);
+  read_grouped_experts(config,
+                       {.n_routed_experts = 128,
+                        .n_shared_experts = 1,
+                        .num_experts_per_tok = 8,
+                        .moe_intermediate_size = 1408,
+                        .norm_topk_prob = true},
+                       c.experts);
+  c.experts.first_k_dense_replace = config.optional_int("first_k_dense_replace", 1, 0, kMaxLayers);
   return c;
 }
 

@@ -1,4 +1,4 @@
-// The configuration of Llama 2 and 3.
+// The configurations of Llama 2 and 3, and of CWM.
 #pragma once
 
 #include "heddle/model/hf/decoder_config.h"
@@ -9,5 +9,6 @@ namespace heddle {
 using LlamaConfig = DecoderConfig;
 
 LlamaConfig read_llama_config(const Config& config);
+LlamaConfig read_cwm_config(const Config& config);
 
 }  // namespace heddle

@@ -1,5 +1,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace heddle {
@@ -46,8 +48,8 @@ SeedOssConfig read_seed_oss_config(const Config& config) {
 }
 
 // sliding_window_pattern is a number, or letters of which the file also writes layer_types.
-Exaone4Config read_exaone4_config(const Config& config) {
-  refuse_foreign(config, "Exaone4", {"sliding_window"});
+Exaone4Config read_exaone(const Config& config, const char* family) {
+  refuse_foreign(config, family, {"sliding_window"});
   Exaone4Config c{read_decoder_config(
       config, {.sizes = {102400, 4096, 16384, 32, 32, 2048}, .num_key_value_heads = 32, .eps = 1e-5})};
   const int window = read_sliding_window(config, 4096);
@@ -60,10 +62,38 @@ Exaone4Config read_exaone4_config(const Config& config) {
   return c;
 }
 
-DecoderConfig read_hunyuan_dense_config(const Config& config) {
-  refuse_foreign(config, "HunYuanDenseV1");
+Exaone4Config read_exaone4_config(const Config& config) {
+  return read_exaone(config, "Exaone4");
+}
+
+ExaoneMoeConfig read_exaone_moe_config(const Config& config) {
+  ExaoneMoeConfig c{read_exaone(config, "ExaoneMoe")};
+  read_grouped_experts(config,
+                       {.n_routed_experts = 64,
+                        .n_shared_experts = 1,
+                        .num_experts_per_tok = 8,
+                        .moe_intermediate_size = 1024,
+                        .routed_scaling_factor = 2.5,
+                        .norm_topk_prob = true},
+                       c.experts, {.routed = "num_experts", .shared = "num_shared_experts"});
+  c.experts.first_k_dense_replace = read_dense_layers(
+      config, c.num_hidden_layers, config.optional_int("first_k_dense_replace", 1, 0, kMaxLayers));
+  return c;
+}
+
+// moe_topk may be a list, with a number for each layer.
+HunyuanConfig read_hunyuan_config(const Config& config) {
+  const bool mixed = config.optional_string("model_type", "") == "hunyuan_v1_moe";
+  refuse_foreign(config, mixed ? "HunYuanMoEV1" : "HunYuanDenseV1");
   note_unless(config, "pretraining_tp", {"1"}, "it only splits products in training; it has no effect here");
-  DecoderConfig c = read_decoder_config(config, {.sizes = {290943, 4096, 11008, 32, 32, 2048}, .eps = 1e-5});
+  HunyuanConfig c{read_decoder_config(config, {.sizes = {290943, 4096, 11008, 32, 32, 2048}, .eps = 1e-5})};
+  if (mixed) {
+    c.experts.count = config.optional_int("num_experts", 1, 1, kMaxExperts);
+    const std::vector<int> taken = config.optional_ints("moe_topk", 1, c.experts.count);
+    if (std::ranges::any_of(taken, [&](int one) { return one != taken[0]; }))
+      config.refuse("moe_topk", "all layers may take equally many experts");
+    c.experts.taken = taken.empty() ? 1 : taken[0];
+  }
   c.attention_bias = config.optional_bool("attention_bias", false);
   RopePlace place = place_of(c);
   place.scales_theta = true;
@@ -115,6 +145,50 @@ MinimaxM2Config read_minimax_m2_config(const Config& config) {
   place.theta = 5'000'000.0;
   place.partial = double(config.optional_int("rotary_dim", c.head_dim, 2, c.head_dim)) / c.head_dim;
   c.rope = read_rope(config, place);
+  return c;
+}
+
+Dots1Config read_dots1_config(const Config& config) {
+  refuse_foreign(config, "Dots1", {"sliding_window"});
+  config.refuse_unless("scoring_func", {"\"sigmoid\"", "\"noaux_tc\""});
+  Dots1Config c{
+      read_decoder_config(config, {.sizes = {152064, 4608, 10944, 62, 32, 2048}, .num_key_value_heads = 32})};
+  const int from = config.optional_int("max_window_layers", 62, 0, kMaxLayers);
+  c.windows = read_windows(
+      config, c.num_hidden_layers, read_sliding_window(config, 4096),
+      [](int layer, int first) { return layer >= first; }, from);
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.rope = read_rope(config, c);
+  read_grouped_experts(config, {.moe_intermediate_size = 1408}, c.experts);
+  c.experts.first_k_dense_replace = config.optional_int("first_k_dense_replace", 0, 0, kMaxLayers);
+  return c;
+}
+
+ErnieConfig read_ernie4_5_config(const Config& config) {
+  const bool mixed = config.optional_string("model_type", "") == "ernie4_5_moe";
+  refuse_foreign(config, mixed ? "Ernie4_5_Moe" : "Ernie4_5");
+  DecoderDefaults defaults{.sizes = {103424, 1024, 3072, 18, 16, 131072},
+                           .num_key_value_heads = 2,
+                           .head_dim = 128,
+                           .tie_word_embeddings = true,
+                           .eps = 1e-5};
+  if (mixed) defaults.sizes = {103424, 2560, 12288, 28, 20, 131072};
+  if (mixed) defaults.num_key_value_heads = 4, defaults.head_dim = 0;
+  ErnieConfig c{read_decoder_config(config, defaults)};
+  c.attention_bias = c.mlp_bias = config.optional_bool("use_bias", false);
+  c.rope = read_rope(config, c);
+  c.sparse.assign(size_t(c.num_hidden_layers), false);
+  if (!mixed) return c;
+  c.experts.count = config.optional_int("moe_num_experts", 64, 1, kMaxExperts);
+  c.experts.taken = config.optional_int("moe_k", 6, 1, c.experts.count);
+  c.shared_experts = config.optional_int("moe_num_shared_experts", 2, 0, kMaxExperts);
+  c.moe_intermediate_size =
+      config.optional_int("moe_intermediate_size", 1536, 1, kMaxWidth / std::max(1, c.shared_experts));
+  const int first = config.optional_int("moe_layer_start_index", 1, 0, kMaxLayers),
+            last = config.optional_int("moe_layer_end_index", -1, -1, kMaxLayers),
+            interval = config.optional_int("moe_layer_interval", 1, 1, kMaxLayers);
+  for (int l = first; l < c.num_hidden_layers && (last < 0 || l <= last); ++l)
+    c.sparse[size_t(l)] = (l + 1) % interval == 0;
   return c;
 }
 

@@ -10,13 +10,24 @@ int read_window(const Config& config) {
   return slides ? window : 0;
 }
 
+// A text model of Qwen's models that see images too.
+bool sees_images(const Config& config) {
+  return config.optional_string("model_type", "").find("_vl") != std::string::npos;
+}
+
+RopeConfig read_qwen_rope(const Config& config, const QwenConfig& c, double theta_with_images) {
+  RopePlace place = place_of(c);
+  place.has_sections = sees_images(config);
+  if (place.has_sections) place.theta = theta_with_images;
+  return read_rope(config, place);
+}
+
 QwenConfig read_qwen(const Config& config, const DecoderDefaults& defaults) {
   QwenConfig c{read_decoder_config(config, defaults)};
   const int window = read_window(config);
   const int first = config.optional_int("max_window_layers", 28, 0, kMaxLayers);
   c.windows = read_windows(
       config, c.num_hidden_layers, window, [](int layer, int from) { return layer >= from; }, first);
-  c.rope = read_rope(config, c);
   return c;
 }
 
@@ -24,7 +35,21 @@ QwenConfig read_qwen(const Config& config, const DecoderDefaults& defaults) {
 
 QwenConfig read_qwen2_config(const Config& config) {
   refuse_foreign(config, "Qwen2", {"sliding_window"});
-  return read_qwen(config, {.sizes = {151936, 4096, 22016, 32, 32, 32768}, .num_key_value_heads = 32});
+  QwenConfig c =
+      read_qwen(config, {.sizes = {151936, 4096, 22016, 32, 32, 32768}, .num_key_value_heads = 32});
+  c.rope = read_rope(config, c);
+  return c;
+}
+
+QwenConfig read_qwen2_vl_config(const Config& config) {
+  const bool newer = config.optional_string("model_type", "").starts_with("qwen2_5");
+  refuse_foreign(config, newer ? "Qwen2_5_VL" : "Qwen2VL", {"sliding_window"});
+  QwenConfig c = read_qwen(config, {.sizes = {152064, 8192, 29568, 80, 64, 32768},
+                                    .num_key_value_heads = 8,
+                                    .tie_word_embeddings = false,
+                                    .eps = 1e-5});
+  c.rope = read_qwen_rope(config, c, 1'000'000.0);
+  return c;
 }
 
 QwenConfig read_qwen3_config(const Config& config) {
@@ -32,6 +57,16 @@ QwenConfig read_qwen3_config(const Config& config) {
   QwenConfig c = read_qwen(
       config, {.sizes = {151936, 4096, 22016, 32, 32, 32768}, .num_key_value_heads = 32, .head_dim = 128});
   c.attention_bias = config.optional_bool("attention_bias", false);
+  c.rope = read_rope(config, c);
+  return c;
+}
+
+QwenConfig read_qwen3_vl_config(const Config& config) {
+  refuse_foreign(config, "Qwen3VL");
+  QwenConfig c{read_decoder_config(
+      config, {.sizes = {151936, 4096, 22016, 32, 32, 128000}, .num_key_value_heads = 32, .head_dim = 128})};
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.rope = read_qwen_rope(config, c, 500'000.0);
   return c;
 }
 

@@ -19,6 +19,9 @@ struct QwenMoeConfig : QwenConfig {
 
 QwenConfig read_qwen2_config(const Config& config);
 QwenConfig read_qwen3_config(const Config& config);
+// The text models of those that see images: Qwen 2 VL, 2.5 VL and 3 VL.
+QwenConfig read_qwen2_vl_config(const Config& config);
+QwenConfig read_qwen3_vl_config(const Config& config);
 QwenMoeConfig read_qwen2_moe_config(const Config& config);
 QwenMoeConfig read_qwen3_moe_config(const Config& config);
 

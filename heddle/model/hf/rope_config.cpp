@@ -40,6 +40,8 @@ class Reader {
     read_type(key, rope_.optional_string(key, "default"));
     (void)rope_.optional_string("type", "");  // old and new files have it next to rope_type
     if (place_.scales_queries) read_query_scale();
+    for (const char* unused : {"mrope_section", "mrope_interleaved"})
+      if (place_.has_sections) (void)rope_.has(unused);
     for (const std::string& unread : rope_.unread())
       rope_.note(unread, "it has no effect for this rope_type in transformers, and none here");
     return result_;
@@ -53,6 +55,7 @@ class Reader {
   }
 
   void read_type(const std::string& key, std::string type) {
+    if (place_.has_sections && type == "mrope") type = "default";
     if (place_.phi_names && (type == "su" || type == "yarn")) type = "longrope";
     if (type == "linear")
       read_linear();

@@ -62,7 +62,9 @@ struct RopePlace {
   const char* theta_key = "rope_theta";
   bool scales_queries = false;  // reads llama_4_scaling_beta
   bool scales_theta = false;    // dynamic with `alpha` has the base theta alpha^(d / (d - 2)), d: rotary_dim
-  bool phi_names = false;       // "su" and "yarn" are names of longrope
+  bool has_sections =
+      false;               // "mrope" and its sections: of the positions of images, which are equal in a text
+  bool phi_names = false;  // "su" and "yarn" are names of longrope
   int original = 0;  // original_max_position_embeddings, if the file has none; 0: max_position_embeddings
   const char* otherwise = "";  // rope_parameters of a file that has none, as JSON; "": those of kDefault
 };
