@@ -1,8 +1,12 @@
 // heddle models: lists the families that this build runs, with what each computes and refuses.
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "apps/heddle/support/columns.h"
 #include "apps/heddle/support/command.h"
@@ -22,13 +26,26 @@ constexpr std::pair<const char*, const char*> kAll[] = {
      "float32, float16, bfloat16 or (rounded) float64 in safetensors or pytorch_model.bin; fp8 and gpt-oss's "
      "MXFP4 are expanded to bfloat16, other quantised ones refused"}};
 
+// The outermost model_types that a family reads besides its own.
+std::vector<std::string> other_types(const Family& family) {
+  std::vector<std::string> types;
+  for (const FamilyName& name : family.also) types.push_back(*name.inside ? name.inside : name.model_type);
+  const auto repeated = std::ranges::unique(types);
+  types.erase(repeated.begin(), repeated.end());
+  return types;
+}
+
 void show_json() {
   Json families = Json::array();
-  for (const Family* family : all_families())
+  for (const Family* family : all_families()) {
+    Json also = Json::array();
+    for (const std::string& type : other_types(*family)) also.push_back(type);
     families.push_back(Json::object({{"model_type", family->model_type},
+                                     {"also", also},
                                      {"doc", family->doc},
                                      {"supports", family->supports},
                                      {"refuses", family->refuses}}));
+  }
   Json made = Json::object({{"families", families}});
   for (const auto& [name, text] : kAll) made[name] = text;
   print_json(made);
@@ -38,6 +55,8 @@ void print_families() {
   constexpr size_t kNames = 17;
   for (const Family* family : all_families()) {
     print(listed(family->model_type, family->doc, kNames));
+    if (!family->also.empty())
+      print(listed("", fmt::format("also:     {}", fmt::join(other_types(*family), ", ")), kNames));
     print(listed("", fmt::format("supports: {}", family->supports), kNames));
     print(listed("", fmt::format("refuses:  {}", family->refuses), kNames));
   }

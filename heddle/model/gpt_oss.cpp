@@ -1,6 +1,7 @@
 // gpt-oss (OpenAI, 2025): a window in every other layer, a learned sink for each head that takes a share of its
 // attention, and mixtures of experts with biases and a clamped gate.
 #include "heddle/model/build/decoder.h"
+#include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/gpt_oss_config.h"
 
 namespace heddle::gpt_oss {
@@ -10,14 +11,7 @@ namespace {
 Rows stacked_experts(const GptOssConfig& c, const std::string& tensor, i32 rows, i32 cols) {
   if (c.in_mxfp4)
     return {.sources = {{tensor + "_blocks", c.num_local_experts * rows}}, .order = {}, .biases = {}};
-  Rows made;
-  for (i32 e = 0; e < c.num_local_experts; ++e)
-    made.sources.push_back({.tensor = tensor,
-                            .rows = rows,
-                            .transposed = true,
-                            .begin = e * cols,
-                            .all = c.num_local_experts * cols});
-  return made;
+  return transposed_experts(tensor, c.num_local_experts, rows, cols);
 }
 
 Tensor mlp(Builder& b, const GptOssConfig& c, const std::string& at, Tensor h) {

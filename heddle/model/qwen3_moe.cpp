@@ -11,7 +11,8 @@ Tensor mlp(Builder& b, const QwenMoeConfig& c, const std::string& at, bool spars
   if (!sparse) return gated_mlp(b, c, at, h);
   const Routing routing{
       .count = c.num_experts, .taken = c.num_experts_per_tok, .normalise = c.norm_topk_prob};
-  return mixture(b, {at + "mlp."}, c.moe_intermediate_size, c.hidden_act, routing, h);
+  const ExpertNames names{.at = at + "mlp.", .transposed = c.sees_images};
+  return mixture(b, names, c.moe_intermediate_size, c.hidden_act, routing, h);
 }
 
 Tensor layer(Builder& b, const QwenMoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
@@ -27,7 +28,8 @@ Tensor layer(Builder& b, const QwenMoeConfig& c, i32 l, Tensor x, const Rotaries
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
-  const QwenMoeConfig c = read_qwen3_moe_config(config);
+  const bool sees = config.model_type() != "qwen3_moe";
+  const QwenMoeConfig c = sees ? read_qwen3_vl_moe_config(config) : read_qwen3_moe_config(config);
   return define_decoder(c, tensors, {.norm = {.eps = c.rms_norm_eps}, .layer = layer_of(c, layer)});
 }
 
@@ -35,13 +37,14 @@ Definition define(const Config& config, const Inventory& tensors) {
 
 const Family& family() {
   static const Family family = {.model_type = "qwen3_moe",
-                                .doc = "Qwen 3, mixtures of experts",
+                                .doc = "Qwen 3, mixtures of experts, and the text of those of Qwen 3 VL",
                                 .supports =
                                     "any number of experts, layers without (mlp_only_layers, "
                                     "decoder_sparse_step), grouped heads, biases "
                                     "of attention, a sliding window, every rope_type, tied embeddings",
                                 .refuses = "layer_types, rotary embeddings of a part of each head",
-                                .define = define};
+                                .define = define,
+                                .also = {{"qwen3_vl_moe_text", "qwen3_vl_moe"}}};
   return family;
 }
 

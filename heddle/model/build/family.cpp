@@ -65,7 +65,10 @@ const Family& family_of(const Config& config) {
   for (const Family* family : all_families()) {
     if (family->reads(config.model_type())) return *family;
     known.push_back(family->model_type);
+    for (const FamilyName& name : family->also)
+      if (*name.inside == 0) known.push_back(name.model_type);
   }
+  std::ranges::sort(known);
   refuse_type(config, known);
 }
 

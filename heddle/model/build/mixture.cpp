@@ -26,6 +26,14 @@ std::vector<i32> interleave_each(i32 experts, i32 inner) {
 
 }  // namespace
 
+Rows transposed_experts(const std::string& tensor, i32 experts, i32 rows, i32 cols) {
+  Rows made;
+  for (i32 e = 0; e < experts; ++e)
+    made.sources.push_back(
+        {.tensor = tensor, .rows = rows, .transposed = true, .begin = e * cols, .all = experts * cols});
+  return made;
+}
+
 std::string block_of_experts(const Builder& b, const std::string& at) {
   return at + (b.has(at + "mlp.gate.weight") ? "mlp." : "block_sparse_moe.");
 }
@@ -35,9 +43,13 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   const i32 hidden = h.last();
   const i32 count = routing.count;
   Rows gate_up, down;
-  if (b.has(names.at + names.stacked_input)) {
-    gate_up.sources = {{names.at + names.stacked_input, count * 2 * inner}};
-    down.sources = {{names.at + names.stacked_output, count * hidden}};
+  const std::string input = names.at + names.stacked_input, output = names.at + names.stacked_output;
+  if (b.has(input) && names.transposed) {
+    gate_up = transposed_experts(input, count, 2 * inner, hidden);
+    down = transposed_experts(output, count, hidden, inner);
+  } else if (b.has(input)) {
+    gate_up.sources = {{input, count * 2 * inner}};
+    down.sources = {{output, count * hidden}};
   } else {
     gate_up = of_experts(names, count, {names.gate, names.up}, inner);
     down = of_experts(names, count, {names.down}, hidden);

@@ -22,7 +22,11 @@ struct ExpertNames {
   const char* stacked_input = "experts.gate_up_proj";
   const char* stacked_output = "experts.down_proj";
   const char* router = "gate.weight";
+  bool transposed = false;  // stacked matrices are [experts, cols, rows]
 };
+
+// The matrices [rows, cols] of all experts, which `tensor` has as [experts, cols, rows].
+Rows transposed_experts(const std::string& tensor, i32 experts, i32 rows, i32 cols);
 
 // at + "block_sparse_moe.", as the first files name a mixture, or at + "mlp.", as transformers' modules do.
 std::string block_of_experts(const Builder& b, const std::string& at);

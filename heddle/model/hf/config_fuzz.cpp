@@ -146,6 +146,7 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_minimax_m2_config); });
   run([&] { read_mixture(config, heddle::read_olmoe_config); });
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });
+  run([&] { read_mixture(config, heddle::read_qwen3_vl_moe_config); });
   run([&] { read_mixture(config, heddle::read_dots1_config); });
   run([&] { read_mixture(config, heddle::read_exaone_moe_config); });
   run([&] { read_deepseek(config, heddle::read_glm4_moe_lite_config); });

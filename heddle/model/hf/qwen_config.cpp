@@ -116,4 +116,19 @@ QwenMoeConfig read_qwen3_moe_config(const Config& config) {
   return c;
 }
 
+// Its class has no norm_topk_prob: shares always add up to 1.
+QwenMoeConfig read_qwen3_vl_moe_config(const Config& config) {
+  refuse_foreign(config, "Qwen3VLMoe", {"num_local_experts"});
+  QwenMoeConfig c;
+  static_cast<DecoderConfig&>(c) = read_decoder_config(config, {.sizes = {151936, 2048, 5632, 24, 16, 128000},
+                                                                .num_key_value_heads = 16,
+                                                                .head_dim = 0,
+                                                                .tie_word_embeddings = true});
+  c.rope = read_qwen_rope(config, c, 500'000.0);
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  read_mixture(config, {.count = 60, .taken = 4}, 1408, c);
+  c.norm_topk_prob = c.sees_images = true;
+  return c;
+}
+
 }  // namespace heddle

@@ -14,6 +14,7 @@ struct QwenMoeConfig : QwenConfig {
   int num_experts_per_tok = 0;
   int shared_expert_intermediate_size = 0;  // Qwen 2
   bool norm_topk_prob = false;
+  bool sees_images = false;  // files have all experts of a layer stacked and transposed
   std::vector<bool> sparse;  // layers that have experts
 };
 
@@ -24,5 +25,6 @@ QwenConfig read_qwen2_vl_config(const Config& config);
 QwenConfig read_qwen3_vl_config(const Config& config);
 QwenMoeConfig read_qwen2_moe_config(const Config& config);
 QwenMoeConfig read_qwen3_moe_config(const Config& config);
+QwenMoeConfig read_qwen3_vl_moe_config(const Config& config);
 
 }  // namespace heddle
