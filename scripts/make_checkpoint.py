@@ -222,6 +222,10 @@ SMALL_CASES = {
     "olmoe": {"num_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
     "glm4_moe": SMALL_EXPERTS | {"n_routed_experts": 32, "routed_scaling_factor": 1.0},
     "gpt_oss": {"num_local_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
+    "dots1": SMALL_EXPERTS | {"n_routed_experts": 32, "routed_scaling_factor": 1.0},
+    "exaone_moe": SMALL_EXPERTS | {"num_experts": 32, "routed_scaling_factor": 1.0},
+    "ernie4_5_moe": {"moe_num_experts": 32, "moe_k": 4, "moe_intermediate_size": 256},
+    "hunyuan_v1_moe": {"num_experts": 32, "moe_topk": 4, "intermediate_size": 256},
 }
 
 

@@ -128,6 +128,19 @@ EditableTensor stack_experts(EditableTensors& tensors, const std::string& at,
   return made;
 }
 
+// The matrices of a tensor f32 [count, rows, cols] become [cols, rows].
+void transpose_each(EditableTensor& tensor) {
+  const size_t count = size_t(tensor.shape[0]), rows = size_t(tensor.shape[1]),
+               cols = size_t(tensor.shape[2]);
+  const std::vector<std::byte> before = tensor.data;
+  for (size_t e = 0; e < count; ++e)
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t c = 0; c < cols; ++c)
+        std::memcpy(&tensor.data[4 * ((e * cols + c) * rows + r)], &before[4 * ((e * rows + r) * cols + c)],
+                    4);
+  std::swap(tensor.shape[1], tensor.shape[2]);
+}
+
 void replace_in_names(EditableTensors& tensors, const std::string& from, const std::string& to) {
   EditableTensors renamed;
   for (auto& [name, tensor] : tensors) {
@@ -456,6 +469,30 @@ TEST(CheckpointReading, ReadsTheTextOfQwenModelsThatSeeImages) {
   }
 }
 
+// Published Qwen 3 VL mixtures have the experts of a layer stacked and transposed; those that trainers save, only stacked.
+TEST(CheckpointReading, ReadsTransposedExpertsOfQwen3Vl) {
+  for (const bool is_transposed : {false, true}) {
+    Copy copy("qwen3_moe-tiny");
+    copy.config([](Json& json) {
+      json["model_type"] = "qwen3_vl_moe_text", json["architectures"] = nullptr;
+      const Json text = json;
+      json = Json::object({{"model_type", "qwen3_vl_moe"}, {"text_config", text}});
+    });
+    copy.tensors([&](EditableTensors& t) {
+      for (int l = 0; l < 3; ++l) {
+        const std::string at = fmt::format("model.layers.{}.mlp.experts.", l);
+        if (!t.contains(at + "0.gate_proj.weight")) continue;
+        t[at + "gate_up_proj"] = stack_experts(t, at, {"gate_proj", "up_proj"});
+        t[at + "down_proj"] = stack_experts(t, at, {"down_proj"});
+        for (const char* name : {"gate_up_proj", "down_proj"})
+          if (is_transposed) transpose_each(t[at + name]);
+      }
+      rename(t, "model.", "model.language_model.");
+    });
+    EXPECT_EQ(copy.logits(), copy.unchanged()) << is_transposed;
+  }
+}
+
 // As published files name the bias of the router.
 TEST(CheckpointReading, FindsTheBiasOfARouterBesideIt) {
   for (const auto& [golden, from, to] :
@@ -489,6 +526,8 @@ TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
         {"qwen3_5", "gated DeltaNet"},
         {"qwen3_5_moe_text", "gated DeltaNet"},
         {"mamba2", "state-space layers"},
+        {"gemma4", "normalised"},
+        {"llama4_text", "cut into chunks"},
         {"xlm-roberta", "encoder, which writes no text"},
         {"minimax", "lightning attention"},
         {"t5", "an encoder besides its decoder"},

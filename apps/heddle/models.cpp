@@ -29,9 +29,10 @@ constexpr std::pair<const char*, const char*> kAll[] = {
 // The outermost model_types that a family reads besides its own.
 std::vector<std::string> other_types(const Family& family) {
   std::vector<std::string> types;
-  for (const FamilyName& name : family.also) types.push_back(*name.inside ? name.inside : name.model_type);
-  const auto repeated = std::ranges::unique(types);
-  types.erase(repeated.begin(), repeated.end());
+  for (const FamilyName& name : family.also) {
+    const std::string type = *name.inside ? name.inside : name.model_type;
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  }
   return types;
 }
 

@@ -11,7 +11,7 @@ Tensor mlp(Builder& b, const QwenMoeConfig& c, const std::string& at, bool spars
   if (!sparse) return gated_mlp(b, c, at, h);
   const Routing routing{
       .count = c.num_experts, .taken = c.num_experts_per_tok, .normalise = c.norm_topk_prob};
-  const ExpertNames names{.at = at + "mlp.", .transposed = c.sees_images};
+  const ExpertNames names{.at = at + "mlp.", .may_be_transposed = c.sees_images};
   return mixture(b, names, c.moe_intermediate_size, c.hidden_act, routing, h);
 }
 

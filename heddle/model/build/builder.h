@@ -100,6 +100,7 @@ class Builder {
 
   // True if the checkpoint has a tensor of this name.
   bool has(const std::string& tensor) const { return tensors_.has(tensor); }
+  std::vector<int64_t> shape(const std::string& tensor) const { return tensors_.shape(tensor); }
   // Positions that a sequence may have.
   i32 context() const { return request_.context; }
   // Puts the calls that follow into the scope "name.".

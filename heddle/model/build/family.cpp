@@ -33,9 +33,15 @@ const Lacking kLacking[] = {
     {{"mamba", "mamba2", "falcon_mamba", "falcon_h1", "jamba", "bamba", "zamba", "zamba2", "nemotron_h"},
      "it has state-space layers (Mamba), for which there is no op yet"},
     {{"recurrent_gemma", "rwkv", "xlstm"}, "it has recurrent layers, for which there is no op yet"},
-    {{"lfm2", "lfm2_moe", "lfm2_vl"}, "it has layers of short convolutions, for which there is no op yet"},
+    {{"lfm2", "lfm2_moe", "lfm2_vl", "lfm3", "lfm3_vl"},
+     "it has layers of short convolutions, for which there is no op yet"},
     {{"deepseek_v32", "glm_moe_dsa", "minimax_m3_vl", "minimax_m3_vl_text"},
      "its attention chooses positions by an indexer, for which there is no op yet"},
+    {{"gemma3n", "gemma3n_text", "gemma4", "gemma4_text"},
+     "its values are normalised and its layers scaled by a number of their own, which heddle's Gemma does "
+     "not"},
+    {{"llama4", "llama4_text"},
+     "its attention is cut into chunks and its experts scale their inputs, for which there is no op yet"},
     {{"mistral4"},
      "its latent attention scales queries by their position, which heddle's latent attention does not"},
     {{"bert", "bert-generation", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl",
@@ -101,6 +107,7 @@ class CheckpointModel : public TensorModel {
     tensors_.tied_outside = text.tied_outside;
     tensors_.has = [this](const std::string& tensor) { return checkpoint_.has(names_.stored(tensor)); };
     tensors_.dtype = [this](const std::string& tensor) { return checkpoint_.dtype(names_.stored(tensor)); };
+    tensors_.shape = [this](const std::string& tensor) { return checkpoint_.shape(names_.stored(tensor)); };
     tensors_.same = [this](const std::string& a, const std::string& b) { return are_same(a, b); };
     definition_ = define_model(text.config, tensors_);
     tensors_.mixed = has_other_matrices();

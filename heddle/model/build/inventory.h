@@ -2,8 +2,10 @@
 // file (see hf/stored_names.h).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "heddle/base/dtype.h"
 
@@ -12,6 +14,9 @@ namespace heddle {
 struct Inventory {
   std::function<bool(const std::string& tensor)> has;
   std::function<DType(const std::string& tensor)> dtype;
+  std::function<std::vector<int64_t>(const std::string& tensor)> shape = [](const std::string&) {
+    return std::vector<int64_t>();
+  };
   // True if two tensors hold the same bytes.
   std::function<bool(const std::string& a, const std::string& b)> same =
       [](const std::string&, const std::string&) { return true; };

@@ -44,7 +44,8 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   const i32 count = routing.count;
   Rows gate_up, down;
   const std::string input = names.at + names.stacked_input, output = names.at + names.stacked_output;
-  if (b.has(input) && names.transposed) {
+  const std::vector<int64_t> plain = {count, 2 * inner, hidden};
+  if (b.has(input) && names.may_be_transposed && b.shape(input) != plain) {
     gate_up = transposed_experts(input, count, 2 * inner, hidden);
     down = transposed_experts(output, count, hidden, inner);
   } else if (b.has(input)) {

@@ -22,7 +22,8 @@ struct ExpertNames {
   const char* stacked_input = "experts.gate_up_proj";
   const char* stacked_output = "experts.down_proj";
   const char* router = "gate.weight";
-  bool transposed = false;  // stacked matrices are [experts, cols, rows]
+  bool may_be_transposed =
+      false;  // stacked matrices are [experts, cols, rows] where they are not [experts, rows, cols]
 };
 
 // The matrices [rows, cols] of all experts, which `tensor` has as [experts, cols, rows].

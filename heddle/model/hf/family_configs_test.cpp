@@ -226,7 +226,6 @@ TEST(FamilyConfigs, HunyuansLayersTakeEquallyManyExperts) {
 }
 
 TEST(FamilyConfigs, CwmSlidesInThreeOfFourLayers) {
-  using Windows = std::vector<int>;
   EXPECT_EQ(read_cwm_config(family_config(R"("sliding_window":9)")).windows, Windows({0, 9, 9, 9}));
   EXPECT_EQ(read_cwm_config(family_config()).rope.type, RopeType::kLlama3);
 }

@@ -14,7 +14,7 @@ struct QwenMoeConfig : QwenConfig {
   int num_experts_per_tok = 0;
   int shared_expert_intermediate_size = 0;  // Qwen 2
   bool norm_topk_prob = false;
-  bool sees_images = false;  // files have all experts of a layer stacked and transposed
+  bool sees_images = false;  // published files have all experts of a layer stacked and transposed
   std::vector<bool> sparse;  // layers that have experts
 };
 
