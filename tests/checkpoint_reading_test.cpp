@@ -440,7 +440,7 @@ TEST(CheckpointReading, ReadsTheTextModelInsideOneThatSeesImages) {
   EXPECT_TRUE(copy.has_note("the image encoder is not used: 2 tensors"));
 }
 
-// Published Qwen VL models stand inside another type, or (Qwen 2 VL and 2.5 VL of transformers 4) beside the keys of images. Their
+// Published Qwen VL models stand inside another type, or (Qwen 2 VL and 2.5 VL of transformers 4) next to the keys of images. Their
 // rope has sections for the positions of images, which are all one in a text.
 TEST(CheckpointReading, ReadsTheTextOfQwenModelsThatSeeImages) {
   for (const auto& [golden, type, is_inside] : {std::tuple{"qwen3-head128", "qwen3_vl", true},

@@ -1,4 +1,4 @@
-// HunYuan (Tencent, 2025): Llama whose query and key heads are normalised after they turn, dense or with a mixture beside the
+// HunYuan (Tencent, 2025): Llama whose query and key heads are normalised after they turn, dense or with a mixture next to the
 // MLP that all tokens take.
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/build/mixture.h"

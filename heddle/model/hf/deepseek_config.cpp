@@ -38,7 +38,7 @@ int read_first_with_experts(const Config& config, int fallback) {
   return config.optional_int("first_k_dense_replace", fallback, 0, kMaxLayers);
 }
 
-// What all of these but V2 have.
+// Reads keys that all of these but V2 have.
 void read_v3(const Config& config, const GroupedExperts& defaults, DeepseekConfig& c) {
   c.rope_interleave = !config.is_null("rope_interleave") && config.optional_bool("rope_interleave", true);
   config.refuse_unless("scoring_func", {"\"sigmoid\""});

@@ -7,7 +7,7 @@
 namespace heddle {
 
 struct GlmConfig : DecoderConfig {
-  bool norms_outputs = false;  // of attention and MLP, as GLM-4 of 2025 does
+  bool norms_outputs = false;  // outputs of attention and MLP are normalised too, as in GLM-4 of 2025
 };
 
 struct Glm4MoeConfig : DecoderConfig {
@@ -15,8 +15,8 @@ struct Glm4MoeConfig : DecoderConfig {
   GroupedExperts experts;
 };
 
-GlmConfig read_glm_config(const Config& config);   // of 2024
-GlmConfig read_glm4_config(const Config& config);  // of 2025
+GlmConfig read_glm_config(const Config& config);   // year 2024
+GlmConfig read_glm4_config(const Config& config);  // year 2025
 Glm4MoeConfig read_glm4_moe_config(const Config& config);
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// The mixtures of DeepSeek V2 and V3 and of those that follow them: experts in groups, beside shared ones that all tokens take.
+// The mixtures of DeepSeek V2 and V3 and of those that follow them: experts in groups, next to shared ones that all tokens take.
 #pragma once
 
 #include "heddle/model/hf/config.h"
