@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "heddle/base/parallel.h"
 #include "heddle/base/progress.h"
 #include "heddle/engine/pack.h"
+#include "heddle/engine/upload.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -75,6 +77,17 @@ Source open_source(const WeightValues& values, const WeightSource& wanted, i32 c
   fail(code, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col, value);
 }
 
+size_t band_bytes(const Weight& weight) {
+  return size_t(weight.panel_bytes()) * size_t(weight.slices());
+}
+
+// The content of the memory that a weight is packed to.
+enum class Onto {
+  kNewPages,
+  kAnything,
+  kPacked
+};  // zeros that nothing has touched; undefined; the weight before
+
 // A matrix, or all matrices of a weight, on the way from its sources to panels.
 class Packing {
  public:
@@ -95,19 +108,22 @@ class Packing {
     return std::ranges::any_of(sources_, [](const Source& source) { return !source.data; });
   }
 
-  // Packs into new memory, or over a weight that was packed before. `beside` is called once, by one of the threads while
-  // others pack.
-  void pack(int threads, std::byte* to, bool is_new, const std::function<void()>& beside) const {
-    const size_t bands = size_t(bands_) * size_t(weight_.matrices),
-                 bytes = size_t(weight_.panel_bytes()) * size_t(weight_.slices());
+  // A band holds the panels of the same rows of a matrix. Bands follow one another.
+  size_t bands() const { return size_t(bands_) * size_t(weight_.matrices); }
+
+  // Packs `count` bands from the band `begin` on to memory that begins with it. `beside` is called once, by one of the threads
+  // while others pack.
+  void pack(int threads, size_t begin, size_t count, std::byte* to, Onto onto,
+            const std::function<void()>& beside) const {
+    const size_t bytes = band_bytes(weight_);
     // One thread packs a whole large page: if two reached it at the same time, both would clear one.
     const size_t in_job =
-        std::max<size_t>(1, std::min(HostMemory::kLargePage / bytes, bands / (2 * size_t(threads))));
-    parallel_for(1 + (bands + in_job - 1) / in_job, threads, [&](size_t job) {
+        std::max<size_t>(1, std::min(HostMemory::kLargePage / bytes, count / (2 * size_t(threads))));
+    parallel_for(1 + (count + in_job - 1) / in_job, threads, [&](size_t job) {
       if (job == 0) return beside();
-      const size_t first = (job - 1) * in_job, last = std::min(first + in_job, bands);
-      if (is_new) touch_large_pages(to, first * bytes, last * bytes);
-      for (size_t band = first; band < last; ++band) pack_band(band, to);
+      const size_t first = (job - 1) * in_job, last = std::min(first + in_job, count);
+      if (onto == Onto::kNewPages) touch_large_pages(to, first * bytes, last * bytes);
+      for (size_t band = first; band < last; ++band) pack_band(begin + band, to + band * bytes, onto);
     });
   }
 
@@ -121,11 +137,13 @@ class Packing {
   }
 
   // Packs the slices of `panel_rows` rows of a matrix.
-  void pack_band(size_t band, std::byte* to) const {
+  void pack_band(size_t band, std::byte* to, Onto onto) const {
     const i32 matrix = i32(band) / bands_, panel = i32(band) % bands_, first = panel * weight_.panel_rows,
               last = std::min(first + weight_.panel_rows, weight_.rows());
-    std::byte* base = to + matrix * weight_.matrix_bytes();
-    const u64* table = &table_[size_t(panel * weight_.slices())];
+    const bool full = last - first == weight_.panel_rows && weight_.cols() % weight_.slice_cols() == 0 &&
+                      weight_.slice_cols() % weight_.interleave == 0;
+    if (onto == Onto::kAnything && !full) std::memset(to, 0, band_bytes(weight_));  // what pads it
+    const u64* table = table_.data();  // the first band's: each one is like it
     std::vector<PackRow> rows;
     std::vector<std::vector<std::byte>> kept;
     for (i32 r = first; r < last; ++r) {
@@ -134,10 +152,10 @@ class Packing {
       if (source.data)
         rows.push_back({source.data + row * source.row_stride * size_of(source.dtype), source.col_stride});
       else
-        rows.push_back({kept.emplace_back(unpack_row(weight_, r - first, base, table)).data(), 1});
+        rows.push_back({kept.emplace_back(unpack_row(weight_, r - first, to, table)).data(), 1});
     }
     if (kept.size() == rows.size()) return;
-    const auto bad = pack_panel(weight_, rows, base, table);
+    const auto bad = pack_panel(weight_, rows, to, table);
     if (!bad) return;
     const auto [s, row] = find_row(matrix * weight_.rows() + first + bad->row);
     const PackRow& at = rows[size_t(bad->row)];
@@ -159,6 +177,47 @@ class Packing {
   std::vector<u64> table_;         // offsets of one matrix's panels
   i32 bands_ = 0;                  // bands in one matrix
 };
+
+// The weights of a graph, by buffer.
+std::map<u32, Weight> weights_of(const Graph& graph) {
+  std::map<u32, Weight> made;
+  for (const Node& node : graph.nodes())
+    for (const Part& part : node.parts)
+      for (const Field& field : part.op->fields)
+        if (field.is_weight() && field.weight(part.args.data()).data.exists()) {
+          const Weight weight = field.weight(part.args.data());
+          made.insert_or_assign(weight.data.buffer, weight);
+        }
+  return made;
+}
+
+// Bands of a piece that an Upload takes.
+size_t bands_in_piece(const Weight& weight) {
+  return std::max<size_t>(1, Upload::kPieceBytes / band_bytes(weight));
+}
+
+// An upload for pieces of the weights.
+Upload upload_of(const std::map<u32, Weight>& weights, MemorySpace& space) {
+  size_t most = 0;
+  for (const auto& [buffer, weight] : weights)
+    most = std::max(most, std::min(size_t(weight.bytes()), bands_in_piece(weight) * band_bytes(weight)));
+  return {space, most};
+}
+
+// Packs a weight to a space.
+void pack_to(MemorySpace& space, std::byte* to, const Packing& packing, const Weight& weight, int threads,
+             Upload& upload, const std::function<void()>& beside) {
+  const size_t bytes = band_bytes(weight), most = bands_in_piece(weight);
+  for (size_t band = 0; band < packing.bands(); band += most) {
+    const size_t count = std::min(most, packing.bands() - band);
+    std::byte* const piece = upload.piece();
+    if (packing.keeps_some()) space.read(piece, to + band * bytes, count * bytes);
+    packing.pack(
+        threads, band, count, piece, packing.keeps_some() ? Onto::kPacked : Onto::kAnything,
+        band == 0 ? beside : [] {});
+    upload.send(to + band * bytes, count * bytes);
+  }
+}
 
 // Writes the elements of a vector whose sources `from` has, and leaves the others.
 void put_vector(const VectorSpec& spec, const WeightValues& from, float* to) {
@@ -210,23 +269,11 @@ void require_finite(const ModelGraph& graph, const WeightValues& values, int thr
     for (const WeightSource& source : spec.sources) look(source, 1);
 }
 
-Weight weight_in(const Graph& graph, u32 buffer) {
-  Weight found;
-  for (const Node& node : graph.nodes())
-    for (const Part& part : node.parts)
-      for (const Field& field : part.op->fields)
-        if (field.is_weight() && field.weight(part.args.data()).data.buffer == buffer)
-          found = field.weight(part.args.data());
-  HEDDLE_CHECK(found.data.exists());
-  return found;
-}
-
 }  // namespace
 
-// Keeps what was packed, or moves it to the executor's memory.
-void WeightStore::add(const std::string& name, HostMemory packed, const std::vector<u64>& panels) {
+void WeightStore::add(const std::string& name, Storage packed, const std::vector<u64>& panels) {
   const size_t bytes = packed.size();
-  Entry entry{Storage(std::move(packed), space_), std::nullopt};
+  Entry entry{std::move(packed), std::nullopt};
   if (!panels.empty()) {
     entry.panels.emplace(panels.size() * sizeof(u64), space_, name);
     entry.panels->write(panels.data(), panels.size() * sizeof(u64));
@@ -238,62 +285,66 @@ void WeightStore::add(const std::string& name, HostMemory packed, const std::vec
 WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int threads, MemorySpace* space,
                          const LoadProgress& progress)
     : space_(space) {
+  const std::map<u32, Weight> weights = weights_of(graph.graph);
   size_t all = 0;
-  for (const Buffer& buffer : graph.graph.buffers())
-    if (buffer.kind == BufferKind::kWeight) all += size_t(buffer.bytes);
+  for (const auto& [buffer, weight] : weights) all += size_t(weight.bytes());
+  std::optional<Upload> upload;
+  if (space) upload.emplace(upload_of(weights, *space));
   // Unmapping 2.5 GB takes 0.08 s of a core, so one thread does it while others pack the next weight.
   std::set<std::string> packed_tensors;
   const auto forget_packed = [&] {
     for (const std::string& tensor : packed_tensors) model.forget(tensor);
   };
-  for (u32 b = 0; b < graph.graph.buffers().size(); ++b) {
+  for (const auto& [b, weight] : weights) {
     const Buffer& buffer = graph.graph.buffers()[b];
-    if (buffer.kind != BufferKind::kWeight) continue;
     const WeightSpec& spec = graph.weights.at(buffer.name);
-    const Weight weight = weight_in(graph.graph, b);
-    HostMemory packed(size_t(buffer.bytes), "the weight " + buffer.name);
     const Packing packing(spec, weight, model);
     for (const WeightSource& source : spec.sources) packed_tensors.erase(source.tensor);
-    packing.pack(threads, packed.data(), true, forget_packed);
+    // The store has it before it is filled: a copy may go on after an exception, until `upload` is gone.
+    add(buffer.name, Storage(size_t(buffer.bytes), space, "the weight " + buffer.name), packing.table());
+    std::byte* const to = data(buffer.name);
+    if (space)
+      pack_to(*space, to, packing, weight, threads, *upload, forget_packed);
+    else
+      packing.pack(threads, 0, packing.bands(), to, Onto::kNewPages, forget_packed);
     packed_tensors.clear();
     for (const WeightSource& source : spec.sources) packed_tensors.insert(source.tensor);
-    add(buffer.name, std::move(packed), packing.table());
     if (progress) progress(bytes_, all);
     tell_progress({"loading", "bytes", bytes_, all});
   }
   forget_packed();
+  if (upload) upload->finish();
   for (const auto& [key, spec] : graph.vectors) {
     HostMemory packed(size_t(spec.size) * 4, "the weight " + key);
     put_vector(spec, model, reinterpret_cast<float*>(packed.data()));
-    add(key, std::move(packed), {});
+    add(key, Storage(std::move(packed), space), {});
   }
 }
 
 void WeightStore::update(const ModelGraph& graph, const WeightValues& values, int threads,
                          const std::function<void()>& before) {
   require_finite(graph, values, threads);
+  const std::map<u32, Weight> weights = weights_of(graph.graph);
+  std::optional<Upload> upload;
+  if (space_) upload.emplace(upload_of(weights, *space_));
   before();
   const auto forget = [&](const std::vector<WeightSource>& sources) {
     for (const WeightSource& source : sources)
       if (values.has(source.tensor)) values.forget(source.tensor);
   };
-  for (u32 b = 0; b < graph.graph.buffers().size(); ++b) {
+  for (const auto& [b, weight] : weights) {
     const Buffer& buffer = graph.graph.buffers()[b];
-    if (buffer.kind != BufferKind::kWeight) continue;
     const WeightSpec& spec = graph.weights.at(buffer.name);
     if (!has_some(values, spec.sources)) continue;
-    const Packing packing(spec, weight_in(graph.graph, b), values);
-    Storage& kept = entries_.at(buffer.name).data;
-    if (!space_) {
-      packing.pack(threads, kept.data(), false, [] {});
-    } else {
-      HostMemory packed(kept.size(), "the weight " + buffer.name);
-      if (packing.keeps_some()) kept.read(packed.data(), packed.size());
-      packing.pack(threads, packed.data(), !packing.keeps_some(), [] {});
-      kept.write(packed.data(), packed.size());
-    }
+    const Packing packing(spec, weight, values);
+    std::byte* const kept = entries_.at(buffer.name).data.data();
+    if (space_)
+      pack_to(*space_, kept, packing, weight, threads, *upload, [] {});
+    else
+      packing.pack(threads, 0, packing.bands(), kept, Onto::kPacked, [] {});
     forget(spec.sources);
   }
+  if (upload) upload->finish();
   for (const auto& [key, spec] : graph.vectors) {
     if (!has_some(values, spec.sources)) continue;
     Storage& kept = entries_.at(key).data;

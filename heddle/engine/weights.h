@@ -37,7 +37,7 @@ class WeightStore {
     Storage data;
     std::optional<Storage> panels;  // for a matrix: u64 offset of each panel
   };
-  void add(const std::string& name, HostMemory packed, const std::vector<u64>& panels);
+  void add(const std::string& name, Storage packed, const std::vector<u64>& panels);
 
   MemorySpace* space_;
   std::map<std::string, Entry> entries_;

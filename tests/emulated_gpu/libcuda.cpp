@@ -1,6 +1,8 @@
 // Replaces libcuda.so.1: two emulated GPUs of compute capability 9.0, whose programs are shared libraries made
 // by libnvrtc.cpp. A kernel runs in parallel with the host until its stream gets another operation; all other
-// operations run at once. Captured operations run when their graph is launched.
+// operations run at once. Captured operations run when their graph is launched. On a stream that is made while
+// EMULATED_GPU_LATE is set, all operations run when the host waits for them and no earlier, and one that leaves its
+// allocation makes the stream fail.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -8,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -25,11 +28,13 @@
 
 #include "heddle/backend/cuda/runtime/driver.h"
 #include "tests/emulated_gpu/device.h"
+#include "tests/emulated_gpu/stream.h"
 
 namespace {
 
 using namespace heddle;
 using namespace heddle::cuda;
+using emulated::Context, emulated::Stream, emulated::Operation;
 
 struct DeviceKind {
   const char* name;
@@ -51,7 +56,6 @@ constexpr int kInvalidValue = 1, kInvalidDevice = 101, kInvalidContext = 201, kI
 constexpr size_t kGuard = 256;  // guard bytes before and after an allocation that nothing may write
 constexpr u8 kUntouched = 0xa5;
 
-using Work = std::function<void()>;
 using Bind = emulated::Work* (*)(void** args);
 using Run = void (*)(emulated::Work* kernel, const u32* how, emulated::Stacks* stacks);
 
@@ -80,10 +84,6 @@ class KeptStacks : public emulated::Stacks {
   std::vector<unsigned char*> free_;
 };
 
-struct Context {
-  unsigned long long id;
-  int device;
-};
 struct Module {
   void* library;
   Context* context;
@@ -93,30 +93,13 @@ struct Function {
   Run run;
   Context* context;  // it may be launched there alone
 };
-struct Stream {
-  Context* context = nullptr;
-  bool capturing = false;
-  std::vector<Work> captured;
-  std::thread kernel;  // the last launched kernel
-  std::atomic<bool> busy = false;
-
-  void launch(Work work) {
-    finish();
-    busy = true;
-    kernel = std::thread([this, work = std::move(work)] {
-      work();
-      busy = false;
-    });
-  }
-  void finish() {
-    if (kernel.joinable()) kernel.join();
-  }
-};
 struct Graph {
-  std::vector<Work> work;
+  std::vector<Operation> work;
 };
 struct Event {
   Context* context;  // only its streams may record it
+  Stream* stream = nullptr;
+  u64 put = 0;  // operations of the stream before it
   std::chrono::steady_clock::time_point time;
 };
 
@@ -138,6 +121,23 @@ auto& allocations = *new std::map<DevicePointer, Allocation>;
 size_t free_bytes[kDeviceCount] = {kMemory, kMemory};
 auto& allocations_mutex = *new std::mutex;
 
+auto& page_locked = *new std::map<const u8*, size_t>;  // memory of the host: address and bytes
+bool is_page_locked(const void* address) {
+  const std::lock_guard lock(allocations_mutex);
+  const auto after = page_locked.upper_bound(static_cast<const u8*>(address));
+  if (after == page_locked.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(after);
+  return static_cast<const u8*>(address) < begin + bytes;
+}
+
+// The allocation that an address lies in, and where it begins; null: there is none. `allocations_mutex` is held.
+const std::pair<const DevicePointer, Allocation>* allocation_of(DevicePointer address) {
+  const auto after = allocations.upper_bound(address);
+  if (after == allocations.begin()) return nullptr;
+  const auto& found = *std::prev(after);
+  return address < found.first + std::max<size_t>(found.second.bytes, 1) ? &found : nullptr;
+}
+
 Stream& stream_of(StreamHandle handle) {
   return handle ? *reinterpret_cast<Stream*>(handle) : default_stream;
 }
@@ -145,14 +145,33 @@ Context* current_context() {
   return num_contexts == 0 ? nullptr : reinterpret_cast<Context*>(contexts[num_contexts - 1]);
 }
 // Refuses a stream of another context than the current one, as the driver does.
-int put(StreamHandle handle, Work work) {
+int put(StreamHandle handle, Operation work) {
   Stream& stream = stream_of(handle);
   if (!current_context()) return kInvalidContext;
   if (stream.context && stream.context != current_context()) return kInvalidHandle;
   if (stream.capturing) return stream.captured.push_back(std::move(work)), kSuccess;
+  if (stream.late) {
+    const std::lock_guard lock(stream.mutex);
+    stream.waiting.push_back(std::move(work));
+    ++stream.put;
+    return kSuccess;
+  }
   stream.finish();
   work();
   return kSuccess;
+}
+// A copy that reads or writes an allocation.
+int put_copy(StreamHandle handle, DevicePointer address, size_t bytes, Operation work) {
+  Stream& stream = stream_of(handle);
+  if (!stream.late) return put(handle, std::move(work));
+  return put(handle, [&stream, address, bytes, work = std::move(work)] {
+    const std::lock_guard lock(allocations_mutex);
+    const auto* const found = allocation_of(address);
+    if (!found || address + bytes > found->first + found->second.bytes)
+      stream.status = kErrorIllegalAddress;
+    else
+      work();
+  });
 }
 void* pointer(DevicePointer address) {
   return reinterpret_cast<void*>(address);
@@ -304,13 +323,18 @@ int cuStreamDestroy_v2(StreamHandle handle) {
   return kSuccess;
 }
 int cuStreamSynchronize(StreamHandle handle) {
-  return stream_of(handle).finish(), kSuccess;
+  Stream& stream = stream_of(handle);
+  stream.finish();
+  return stream.status;
 }
 int cuStreamQuery(StreamHandle handle) {
-  return stream_of(handle).busy ? kErrorNotReady : kSuccess;
+  const Stream& stream = stream_of(handle);
+  return stream.busy || stream.run < stream.put ? kErrorNotReady : stream.status.load();
 }
-int cuStreamWaitEvent(StreamHandle, EventHandle, u32) {
-  return kSuccess;
+int cuStreamWaitEvent(StreamHandle handle, EventHandle event, u32) {
+  const Event& of = *reinterpret_cast<Event*>(event);
+  if (!of.stream || !of.stream->late) return kSuccess;
+  return put(handle, [stream = of.stream, count = of.put] { stream->run_to(count); });
 }
 int cuStreamBeginCapture_v2(StreamHandle handle, CaptureMode) {
   stream_of(handle).capturing = true;
@@ -337,12 +361,12 @@ int cuGraphExecDestroy(GraphExecHandle exec) {
   return kSuccess;
 }
 int cuGraphLaunch(GraphExecHandle exec, StreamHandle handle) {
-  for (const Work& work : reinterpret_cast<Graph*>(exec)->work) put(handle, work);
+  for (const Operation& work : reinterpret_cast<Graph*>(exec)->work) put(handle, work);
   return kSuccess;
 }
 
 int cuEventCreate(EventHandle* event, u32) {
-  return set(event, reinterpret_cast<EventHandle>(new Event{current_context(), {}}));
+  return set(event, reinterpret_cast<EventHandle>(new Event{.context = current_context()}));
 }
 int cuEventDestroy_v2(EventHandle event) {
   delete reinterpret_cast<Event*>(event);
@@ -350,13 +374,21 @@ int cuEventDestroy_v2(EventHandle event) {
 }
 int cuEventRecord(EventHandle event, StreamHandle stream) {
   if (reinterpret_cast<Event*>(event)->context != current_context()) return kInvalidHandle;
-  return put(stream, [event] { reinterpret_cast<Event*>(event)->time = std::chrono::steady_clock::now(); });
+  Event& of = *reinterpret_cast<Event*>(event);
+  of.stream = &stream_of(stream), of.put = of.stream->put.load();
+  if (of.stream->late) return kSuccess;
+  return put(stream, [&of] { of.time = std::chrono::steady_clock::now(); });
 }
-int cuEventSynchronize(EventHandle) {
-  return kSuccess;
+int cuEventSynchronize(EventHandle event) {
+  const Event& of = *reinterpret_cast<Event*>(event);
+  if (!of.stream || !of.stream->late) return kSuccess;
+  of.stream->run_to(of.put);
+  return of.stream->status;
 }
-int cuEventQuery(EventHandle) {
-  return kSuccess;
+int cuEventQuery(EventHandle event) {
+  const Event& of = *reinterpret_cast<Event*>(event);
+  if (!of.stream || !of.stream->late) return kSuccess;
+  return of.stream->run < of.put ? kErrorNotReady : of.stream->status.load();
 }
 int cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) {
   const auto time = reinterpret_cast<Event*>(end)->time - reinterpret_cast<Event*>(begin)->time;
@@ -404,12 +436,10 @@ int cuMemFree_v2(DevicePointer address) {
 }
 int cuPointerGetAttribute(void* value, PointerAttribute which, DevicePointer address) {
   const std::lock_guard lock(allocations_mutex);
-  const auto after = allocations.upper_bound(address);
-  if (after == allocations.begin()) return kInvalidValue;
-  const auto& [begin, allocation] = *std::prev(after);
-  if (address >= begin + std::max<size_t>(allocation.bytes, 1)) return kInvalidValue;
+  const auto* const found = allocation_of(address);
+  if (!found) return kInvalidValue;
   const bool type = which == PointerAttribute::kMemoryType;
-  return set(static_cast<int*>(value), type ? kDeviceMemory : allocation.device);
+  return set(static_cast<int*>(value), type ? kDeviceMemory : found->second.device);
 }
 int cuMemAllocAsync(DevicePointer* address, size_t bytes, StreamHandle) {
   return cuMemAlloc_v2(address, bytes);
@@ -418,9 +448,14 @@ int cuMemFreeAsync(DevicePointer address, StreamHandle) {
   return cuMemFree_v2(address);
 }
 int cuMemHostAlloc(void** memory, size_t bytes, u32) {
-  return set(memory, std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  set(memory, std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  const std::lock_guard lock(allocations_mutex);
+  page_locked[static_cast<const u8*>(*memory)] = bytes;
+  return kSuccess;
 }
 int cuMemFreeHost(void* memory) {
+  const std::lock_guard lock(allocations_mutex);
+  page_locked.erase(static_cast<const u8*>(memory));
   std::free(memory);
   return kSuccess;
 }
@@ -428,13 +463,19 @@ int cuMemHostGetDevicePointer_v2(DevicePointer* address, void* memory, u32) {
   return set(address, reinterpret_cast<DevicePointer>(memory));
 }
 int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, StreamHandle stream) {
-  return put(stream, [=] { std::memcpy(pointer(to), from, bytes); });
+  if (!stream_of(stream).late || is_page_locked(from))
+    return put_copy(stream, to, bytes, [=] { std::memcpy(pointer(to), from, bytes); });
+  const auto* begin = static_cast<const u8*>(from);
+  std::vector<u8> staged(begin, begin + bytes);  // as the driver does with other memory of the host
+  return put_copy(stream, to, bytes, [to, staged = std::move(staged)] {
+    std::memcpy(pointer(to), staged.data(), staged.size());
+  });
 }
 int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, StreamHandle stream) {
-  return put(stream, [=] { std::memcpy(to, pointer(from), bytes); });
+  return put_copy(stream, from, bytes, [=] { std::memcpy(to, pointer(from), bytes); });
 }
 int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, StreamHandle stream) {
-  return put(stream, [=] { std::memcpy(pointer(to), pointer(from), bytes); });
+  return put_copy(stream, to, bytes, [=] { std::memcpy(pointer(to), pointer(from), bytes); });
 }
 int cuMemsetD8Async(DevicePointer to, u8 value, size_t bytes, StreamHandle stream) {
   return put(stream, [=] { std::memset(pointer(to), value, bytes); });
@@ -517,7 +558,7 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<emulated::Work> kernel(function.bind(args));
   const std::array<u32, 5> how = {config->grid[0], config->block[0], config->shared_bytes, at_once, cluster};
-  Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data(), &KeptStacks::all()); };
+  Operation work = [run = function.run, kernel, how] { run(kernel.get(), how.data(), &KeptStacks::all()); };
   if (stream.capturing)
     stream.captured.push_back(std::move(work));
   else

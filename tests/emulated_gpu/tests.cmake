@@ -81,6 +81,7 @@ add_emulated_test(op_harness_test "${in_frames}")
 add_emulated_test(op_call_test "*_cuda*")
 add_emulated_test(op_call_gpu_test "*")
 add_emulated_test(devices_gpu_test "*")
+add_emulated_test(transfer_gpu_test "*")
 # Kernels of rows are alike, and so are matmul's and bmm's: some stand for all.
 add_emulated_test(config_test "*_cuda*:*_launches*-*activation*_cuda:*gated*_cuda:*adamw*_cuda:*rms_norm*_cuda:*softmax_backward*_cuda:*rope_backward*_cuda:*cross_entropy_backward*_cuda:*layer_norm_call_cuda:*layer_norm_residual*_cuda:*copy_call_cuda:*column_sum*_cuda:*reduce_call_cuda:*reduce_dim_backward*_cuda:*head_norm*_cuda:*bmm_*")
 add_emulated_test(attention_cut_test "*/launches:*/megakernel")

@@ -11,6 +11,7 @@
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/backend/cuda/executors/bandwidth.h"
 #include "heddle/backend/cuda/executors/device_program.h"
+#include "heddle/backend/cuda/executors/device_space.h"
 #include "heddle/backend/cuda/executors/op_call.h"
 #include "heddle/backend/cuda/program/body_check.h"
 #include "heddle/backend/cuda/program/launches_code.h"

@@ -1,7 +1,6 @@
 #include "heddle/ir/executor/executor.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -51,22 +50,6 @@ std::vector<const Backend*> all_backends() {
   Backends& known = backends();
   const std::lock_guard lock(known.mutex);
   return known.all;
-}
-
-void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes) {
-  if (bytes == 0) return;
-  if (space)
-    space->write(to, from, bytes);
-  else
-    std::memcpy(to, from, bytes);
-}
-
-void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes) {
-  if (bytes == 0) return;
-  if (space)
-    space->read(to, from, bytes);
-  else
-    std::memcpy(to, from, bytes);
 }
 
 std::string DeviceKind::text() const {

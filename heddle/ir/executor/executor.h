@@ -11,6 +11,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/ir/executor/device_code.h"
+#include "heddle/ir/executor/memory_space.h"
 #include "heddle/ir/program/program.h"
 #include "heddle/ir/trace.h"
 
@@ -99,21 +100,6 @@ class Executor {
   // not; "" for ops without one. Empty where all calls run tile by tile.
   virtual std::vector<std::string> bodies() const { return {}; }
 };
-
-// Memory whose addresses the host cannot dereference. A copy is complete when the call returns.
-class MemorySpace {
- public:
-  virtual ~MemorySpace() = default;
-  virtual std::byte* allocate(size_t bytes) = 0;  // zeroed, 128-byte aligned
-  virtual void release(std::byte* address) = 0;
-  virtual void write(std::byte* to, const void* from, size_t bytes) = 0;
-  virtual void read(void* to, const std::byte* from, size_t bytes) = 0;
-  virtual i64 available() const = 0;  // bytes that are free
-};
-
-// Copy to and from an executor's buffers. They lie in `space`, or in the host's memory when it is null.
-void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);
-void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes);
 
 struct ExecutorSpec {
   const char* name = "";

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/executor/executor.h"
+#include "heddle/ir/executor/memory_space.h"
 #include "heddle/model/hf/tensor_source.h"
 
 namespace heddle {

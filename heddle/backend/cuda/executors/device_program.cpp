@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "heddle/backend/cuda/executors/fault_report.h"
 #include "heddle/backend/cuda/program/program_source.h"
@@ -11,42 +9,6 @@
 
 namespace heddle::cuda {
 namespace {
-
-class DeviceSpace : public MemorySpace {
- public:
-  // The current context is the one that all of the memory will belong to.
-  explicit DeviceSpace(const Device& device) : device_(device), stream_(device) {}
-
-  std::byte* allocate(size_t bytes) override {
-    const ContextScope scope(stream_.context());
-    DeviceBuffer buffer(std::max<size_t>(bytes, 1), device_);
-    fill(buffer.data(), 0, buffer.size(), stream_);
-    stream_.synchronize();
-    std::byte* address = buffer.data();
-    const std::lock_guard lock(mutex_);
-    buffers_.emplace(address, std::move(buffer));
-    return address;
-  }
-  void release(std::byte* address) override {
-    const std::lock_guard lock(mutex_);
-    buffers_.erase(address);
-  }
-  void write(std::byte* to, const void* from, size_t bytes) override {
-    upload(to, from, bytes, stream_);
-    stream_.synchronize();
-  }
-  void read(void* to, const std::byte* from, size_t bytes) override {
-    download(to, from, bytes, stream_);
-    stream_.synchronize();
-  }
-  i64 available() const override { return memory_info(device_).free; }
-
- private:
-  const Device& device_;
-  Stream stream_;
-  std::mutex mutex_;
-  std::map<std::byte*, DeviceBuffer> buffers_;
-};
 
 // The data that the device reports to the host.
 struct Report {
@@ -61,14 +23,6 @@ T* as_pointer(std::byte* address) {
 }
 
 }  // namespace
-
-MemorySpace& device_space(const Device& device) {
-  static std::mutex mutex;
-  static std::map<int, DeviceSpace> spaces;  // by ordinal
-  const std::lock_guard lock(mutex);
-  const ContextScope scope(device.primary_context());
-  return spaces.try_emplace(device.ordinal(), device).first->second;
-}
 
 template <class T>
 std::byte* DeviceProgram::put(std::span<const T> values) {

@@ -13,9 +13,6 @@
 
 namespace heddle::cuda {
 
-// Returns the memory of programs on a device. Each device has one space, in its primary context.
-MemorySpace& device_space(const Device& device);
-
 class DeviceProgram {
  public:
   // `streams`: the instructions, stream after stream. A stream belongs to a CTA, or holds a call's tiles. `sources`:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "heddle/backend/cuda/executors/device_program.h"
+#include "heddle/backend/cuda/executors/device_space.h"
 
 namespace heddle::cuda {
 

@@ -8,6 +8,7 @@
 
 #include "heddle/backend/cuda/executors/call_trace.h"
 #include "heddle/backend/cuda/executors/device_program.h"
+#include "heddle/backend/cuda/executors/device_space.h"
 #include "heddle/backend/cuda/executors/kernel_call.h"
 #include "heddle/backend/cuda/program/launches_code.h"
 #include "heddle/backend/cuda/program/program_source.h"
