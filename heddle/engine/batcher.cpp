@@ -1,7 +1,6 @@
 #include "heddle/engine/batcher.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,8 +39,7 @@ void Batcher::add(std::shared_ptr<BatchJob> job, BatchPlace place) {
 }
 
 void Batcher::put_in_line(Member member) {
-  const auto order = [](const Member& m) { return std::tuple(-i64(m.place.priority), m.arrival); };
-  waiting_.insert(std::ranges::upper_bound(waiting_, order(member), {}, order), std::move(member));
+  waiting_.insert(std::ranges::upper_bound(waiting_, member.turn(), {}, &Member::turn), std::move(member));
 }
 
 void Batcher::drop(const BatchJob& job) {
@@ -55,7 +53,7 @@ void Batcher::drop(const BatchJob& job) {
 bool Batcher::is_being_read(std::span<const i32> prompt) const {
   const i32 known = engine_.known(prompt), page = engine_.page_size();
   return std::ranges::any_of(running_, [&](const Member& running) {
-    if (!running.reading() || !running.job->is_ready()) return false;
+    if (!running.reading() || !running.is_ready()) return false;
     const auto other = running.job->prompt();
     const size_t most = std::min(prompt.size() - 1, other.size());
     const auto same = std::mismatch(prompt.begin(), prompt.begin() + i64(most), other.begin()).first;
@@ -102,14 +100,14 @@ bool Batcher::open(Member& next) {
 // The one to give its pages to `next` (null: to whoever needs them most), or null: one that is not ready, or else the last
 // to come of those with the lowest priority.
 Batcher::Member* Batcher::to_put_off(const Member* next) {
-  const auto order = [](const Member& m) {
-    return std::tuple(m.job->is_ready(), m.place.priority, -i64(m.arrival));
+  const auto is_later = [](const Member& a, const Member& b) {
+    return a.is_ready() != b.is_ready() ? b.is_ready() : a.turn() > b.turn();
   };
   Member* found = nullptr;
   for (Member& running : running_) {
     if (running.job->wants_rows()) continue;  // rows that were taken cannot be taken again
-    if (next && running.job->is_ready() && running.place.priority >= next->place.priority) continue;
-    if (!found || order(running) < order(*found)) found = &running;
+    if (next && running.is_ready() && running.place.priority >= next->place.priority) continue;
+    if (!found || is_later(running, *found)) found = &running;
   }
   return found;
 }
@@ -130,26 +128,24 @@ void Batcher::settle() {
     if (engine_.length(running_[i].sequence->id()) != running_[i].read) put_off(running_[i]);
 }
 
+// The one whose turn is first, of those that are ready. It takes part in the next step, with those that share its steps.
+const Batcher::Member* Batcher::leader() const {
+  const Member* found = nullptr;
+  for (const Member& running : running_)
+    if (running.is_ready() && (!found || running.turn() < found->turn())) found = &running;
+  return found;
+}
+
 void Batcher::admit() {
-  const auto is_ready = [](const Member& member) { return member.job->is_ready(); };
   for (size_t at = 0; at < waiting_.size();) {
     Member& next = waiting_[at];
-    const bool rows = next.job->wants_rows();
-    if (!is_ready(next)) {
+    const bool shares = next.job->shares_pages() && !next.job->wants_rows();
+    if (!next.is_ready() || (shares && is_being_read(next.job->prompt()))) {
       ++at;
       continue;
     }
-    if (!running_.empty() && (running_.front().job->wants_rows() != rows ||
-                              running_.front().place.company != next.place.company)) {
-      if (std::ranges::any_of(running_, is_ready)) break;
-      while (!running_.empty()) put_off(running_.back());
-      at = 0;
-      continue;
-    }
-    if (!rows && next.job->shares_pages() && is_being_read(next.job->prompt())) {
-      ++at;
-      continue;
-    }
+    const Member* const first = leader();
+    if (first && !next.shares_steps_with(*first) && next.place.priority <= first->place.priority) break;
     if (i32(running_.size()) < engine_.max_sequences() && open(next)) {
       running_.push_back(std::move(next));
       waiting_.erase(waiting_.begin() + i64(at));
@@ -161,27 +157,29 @@ void Batcher::admit() {
     put_off(*other);
     at = 0;
   }
-  stats_.most_sequences = std::max(stats_.most_sequences, i32(running_.size()));
 }
 
 // The parts of the next step, in the order of running_.
 std::vector<Batcher::Part> Batcher::parts() {
-  const i32 most = engine_.max_rows(!running_.empty() && running_.front().job->wants_rows());
+  const Member* const first = leader();
+  if (!first) return {};
+  const i32 most = engine_.max_rows(first->job->wants_rows());
   i32 left = most;
   std::vector<i32> ends(running_.size());
-  std::vector<bool> ready;
-  for (const Member& running : running_) ready.push_back(running.job->is_ready());
+  std::vector<bool> takes_part;
+  for (const Member& running : running_)
+    takes_part.push_back(&running == first || (running.shares_steps_with(*first) && running.is_ready()));
   const auto give = [&](size_t i, i32 end) {
     const i32 rows = end - running_[i].read;
     if (rows > 0 && rows <= left) ends[i] = end, left -= rows;
   };
   // A chunk that has to be as before may want the rows of those that answer. One such chunk goes first.
   for (size_t i = 0; i < running_.size() && left == most; ++i)
-    if (ready[i] && running_[i].read < running_[i].prompt_size()) give(i, running_[i].known_end(most));
+    if (takes_part[i] && running_[i].read < running_[i].prompt_size()) give(i, running_[i].known_end(most));
   for (size_t i = 0; i < running_.size(); ++i)
-    if (ready[i] && !running_[i].reading()) give(i, running_[i].read + 1);
+    if (takes_part[i] && !running_[i].reading()) give(i, running_[i].read + 1);
   for (size_t i = 0; i < running_.size(); ++i) {
-    if (!ready[i] || !running_[i].reading() || ends[i] > 0) continue;
+    if (!takes_part[i] || !running_[i].reading() || ends[i] > 0) continue;
     const i32 end = running_[i].known_end(most);
     give(i, end > 0 ? end : std::min(running_[i].prompt_size(), running_[i].read + left));
   }
@@ -200,7 +198,9 @@ i64 Batcher::missing_pages(std::span<const Part> parts, i32 steps) const {
 
 // The number of steps that one call may take.
 i32 Batcher::steps_of(std::span<const Part> parts, i32 most) const {
-  const auto reads = [](const Member& member) { return member.reading() && member.job->is_ready(); };
+  const auto reads = [&](const Member& member) {
+    return member.reading() && member.is_ready() && member.shares_steps_with(*parts[0].member);
+  };
   if (std::ranges::any_of(running_, reads)) return 1;
   i32 steps = most;
   for (const Part& part : parts) {
@@ -223,12 +223,13 @@ bool Batcher::step(i32 most) {
     parts = this->parts();
   }
   if (parts.empty()) return false;
-  const bool rows = running_.front().job->wants_rows();
+  const bool rows = parts[0].member->job->wants_rows();
   std::vector<StepRequest> made;
   for (const auto& [member, end] : parts)
     made.push_back({member->sequence->id(), member->tokens(end), rows || end == member->size()});
   const i32 steps = steps_of(parts, most);
   ++stats_.launches;
+  stats_.most_sequences = std::max(stats_.most_sequences, i32(parts.size()));
   try {
     if (steps > 1)
       step_many(parts, made, steps);

@@ -92,8 +92,8 @@ struct BatchStats {
   u64 prompt_tokens = 0, new_tokens = 0;
   u64 shared_tokens = 0;  // positions of prompts that pages already held
   u64 put_off = 0,
-      again_tokens = 0;  // how often pages were taken from a job, and positions that were computed again
-  i32 most_sequences = 0;
+      again_tokens = 0;    // how often pages were taken from a job, and positions that were computed again
+  i32 most_sequences = 0;  // in a step
 };
 
 class Batcher {
@@ -138,6 +138,12 @@ class Batcher {
     // Where the next step of at most `most` rows has to end, to be as it was before; 0: it is free.
     i32 known_end(i32 most) const;
     bool may_begin_at(i32 position) const;
+    bool is_ready() const { return job->is_ready(); }
+    bool shares_steps_with(const Member& other) const {
+      return place.company == other.place.company && job->wants_rows() == other.job->wants_rows();
+    }
+    // The smaller one goes first.
+    std::pair<i64, u64> turn() const { return {-i64(place.priority), arrival}; }
     std::span<const i32> tokens(i32 end) const;  // from `read` on
     void cut_at(i32 position) {
       if (cuts.empty() ? position > 0 : position > cuts.back()) cuts.push_back(position);
@@ -152,6 +158,7 @@ class Batcher {
   bool is_being_read(std::span<const i32> prompt) const;
   bool has_room(const Member& next) const;
   bool open(Member& next);
+  const Member* leader() const;
   void admit();
   Member* to_put_off(const Member* next);
   void put_off(Member& member);

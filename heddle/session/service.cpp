@@ -118,12 +118,16 @@ std::vector<std::shared_ptr<Ticket>> Service::submit_to(u64 company, std::vector
 
 void Service::run() {
   for (bool ran = true; take_changes(!ran);) {
+    std::exception_ptr fault;
     try {
       ran = batcher_.step();
     } catch (...) {
       ran = true;
-      for (const auto& ticket : live_) ticket->end(TicketState::kFailed, std::current_exception());
+      fault = std::current_exception();
     }
+    tell_ends();
+    if (fault)
+      for (const auto& ticket : live_) ticket->end(TicketState::kFailed, fault);
   }
   const std::lock_guard lock(wake_->mutex);
   is_done_ = true;
@@ -133,16 +137,18 @@ void Service::run() {
 // Takes what callers changed since the last step; `wait`: when there is something. Returns false when the service ends.
 bool Service::take_changes(bool wait) {
   std::vector<Entry> arrived;
+  std::vector<std::shared_ptr<Update>> updates;
   bool cancelling = false, stopping = false;
   {
     std::unique_lock lock(wake_->mutex);
-    publish();
     const auto is_changed = [this] { return wake_->changed; };
     if (wait && next_deadline_ == ServiceTime::max())
       wake_->called.wait(lock, is_changed);
     else if (wait)
       wake_->called.wait_until(lock, next_deadline_, is_changed);
     arrived.swap(arrived_);
+    updates.swap(updates_);
+    stats_.waiting += arrived.size();
     wake_->changed = false;
     cancelling = cancelling_, stopping = stopping_;
   }
@@ -161,10 +167,53 @@ bool Service::take_changes(bool wait) {
   if (cancelling)
     for (const auto& ticket : live_) ticket->end(TicketState::kCancelled);
   remove_ended();
+  for (const auto& update : updates) take(*update);
   if (!stopping || !live_.empty()) return true;
   const std::lock_guard lock(wake_->mutex);
   publish();
   return false;
+}
+
+void Service::update_weights(const WeightValues& values) {
+  const auto update = std::shared_ptr<Update>(new Update{values});
+  {
+    const std::lock_guard lock(wake_->mutex);
+    require(!stopping_, "[service] it is stopped; make another one");
+    updates_.push_back(update);
+    wake_->changed = true;
+    wake_->called.notify_one();
+  }
+  update->done.get_future().get();
+}
+
+void Service::take(Update& update) {
+  const auto fail_begun = [this] {
+    const auto error = std::make_exception_ptr(
+        Error(ErrorCode::kInvalidArgument,
+              "[model] its weights were updated before this answer ended; ask for it again"));
+    for (const auto& ticket : live_)
+      if (ticket->state() != TicketState::kQueued) {
+        ticket->end(TicketState::kFailed, error);
+        batcher_.drop(*ticket->request_.job);
+      }
+  };
+  try {
+    engine_.update_weights(update.values, fail_begun);
+    update.done.set_value();
+  } catch (...) {
+    update.done.set_exception(std::current_exception());
+  }
+}
+
+// After a step, when stats() and the pages say so too.
+void Service::tell_ends() {
+  {
+    const std::lock_guard lock(wake_->mutex);
+    publish();
+  }
+  for (const auto& ticket : live_)
+    if (const auto outcome = std::exchange(ticket->outcome_, {}))
+      ticket->end(outcome->first, outcome->second);
 }
 
 void Service::remove_ended() {

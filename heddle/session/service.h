@@ -9,9 +9,11 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "heddle/base/error.h"
@@ -83,7 +85,7 @@ class Ticket : private JobFollower {
   void is_put_off() override { change(TicketState::kPutOff), in_batch_ = false; }
   void took() override { change(TicketState::kRunning); }
   void ended(const std::exception_ptr& error) override {
-    end(error ? TicketState::kFailed : TicketState::kFinished, error);
+    outcome_ = {error ? TicketState::kFailed : TicketState::kFinished, error};
   }
 
   const Request request_;
@@ -92,8 +94,10 @@ class Ticket : private JobFollower {
   std::condition_variable changed_;
   std::atomic<TicketState> state_ = TicketState::kQueued;  // written with the lock
   std::exception_ptr error_;
-  int lookers_ = 0;        // threads in wait() that have a look()
-  bool in_batch_ = false;  // the service's thread alone uses it
+  int lookers_ = 0;  // threads in wait() that have a look()
+  // The service's thread alone uses these two.
+  bool in_batch_ = false;
+  std::optional<std::pair<TicketState, std::exception_ptr>> outcome_;  // the running step made it
 };
 
 struct ServiceOptions {
@@ -128,6 +132,9 @@ class Service {
   // They share steps with each other alone, so that no other request changes how they are rounded.
   std::vector<std::shared_ptr<Ticket>> submit_apart(std::vector<Request> requests);
 
+  // Replaces weights between two steps, as Engine::update_weights(), whose errors it throws. Requests that have begun fail once
+  // nothing can be refused any more; those that wait for their turn are of the new weights. Not to be called by a job.
+  void update_weights(const WeightValues& values);
   // Takes no more requests. Those that are there may end within `drain`, and are cancelled then. Joins the thread; not to be
   // called by a job.
   void stop(std::chrono::milliseconds drain = std::chrono::milliseconds(0));
@@ -141,9 +148,15 @@ class Service {
     std::shared_ptr<Ticket> ticket;
     u64 company = 0;
   };
+  struct Update {
+    const WeightValues& values;
+    std::promise<void> done = {};
+  };
   std::vector<std::shared_ptr<Ticket>> submit_to(u64 company, std::vector<Request> requests);
   void run();
   bool take_changes(bool wait);
+  void take(Update& update);
+  void tell_ends();
   void remove_ended();
   bool pause();
   void publish();  // with the lock
@@ -157,6 +170,7 @@ class Service {
   const std::shared_ptr<Ticket::Wake> wake_ = std::make_shared<Ticket::Wake>();
   // With the lock of wake_:
   std::vector<Entry> arrived_;
+  std::vector<std::shared_ptr<Update>> updates_;  // their callers wait
   ServiceStats stats_;
   bool stopping_ = false, cancelling_ = false, is_done_ = false;
   std::condition_variable done_;

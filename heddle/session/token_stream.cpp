@@ -23,7 +23,7 @@ i32 TokenStream::left() const {
 
 bool TokenStream::is_ready() const {
   const std::lock_guard lock(mutex_);
-  return !is_full_;
+  return !is_full_ && (is_asked_ || !options_.lazy);
 }
 
 bool TokenStream::take(i32 token) {
@@ -54,6 +54,7 @@ void TokenStream::publish() {
 
 std::optional<AnswerToken> TokenStream::next() {
   const std::lock_guard lock(mutex_);
+  is_asked_ = true;
   if (waiting_.empty()) return {};
   AnswerToken token = std::move(waiting_.front());
   waiting_.pop_front();

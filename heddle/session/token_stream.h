@@ -20,10 +20,11 @@ struct AnswerToken {
 
 struct TokenStreamOptions {
   bool shares_pages = true;
-  size_t room = 0;  // tokens that wait for the reader, at most; 0: the whole answer
+  size_t room = 0;    // tokens that wait for the reader, at most; 0: the whole answer
+  bool lazy = false;  // it begins when its reader asks for the first token
 };
 
-// The batch calls the functions of Answer. The answer is not ready while its buffer is full, until half of it is free.
+// The batch calls the functions of Answer. The answer is not ready from when its buffer is full until half of it is free.
 class TokenStream : public Answer {
  public:
   TokenStream(AnswerSettings settings, const AskedPrompt& asked, const Tokenizer& tokenizer,
@@ -46,7 +47,7 @@ class TokenStream : public Answer {
   i32 count_ = 0;
   mutable std::mutex mutex_;
   std::deque<AnswerToken> waiting_;
-  bool is_full_ = false;
+  bool is_full_ = false, is_asked_ = false;
 };
 
 // Keeps the logits after each of the given tokens.

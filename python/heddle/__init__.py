@@ -12,6 +12,7 @@ import importlib
 from heddle.errors import (
     CompileError,
     CompilerMissing,
+    DeadlineExceeded,
     DeviceError,
     Error,
     FileError,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CompileError",
     "CompilerMissing",
+    "DeadlineExceeded",
     "DeviceError",
     "Error",
     "FileError",

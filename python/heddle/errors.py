@@ -57,6 +57,10 @@ class DeviceError(Error, RuntimeError):
     """A run on a device failed."""
 
 
+class DeadlineExceeded(Error, TimeoutError):
+    """An answer was not complete when its deadline passed."""
+
+
 # As g++ and clang write it, "x.py:7:3: error: ...", and NVIDIA's compiler, "x.py(7): error: ...".
 ERROR = re.compile(
     r"^(.+?)(?::(\d+):(?:\d+:)?|\((\d+)\):) (?:fatal |catastrophic )?error:? (.*)$", re.MULTILINE

@@ -86,6 +86,16 @@ def _is_one(prompt):
     return bool(prompt) and not many
 
 
+def terms(name, reuse=False, streams=False, priority=0, deadline=None):
+    """A caller's wishes for an answer, besides its settings, as the module takes them."""
+    whole = isinstance(priority, int) and not isinstance(priority, bool)
+    if not whole or not -(2**31) <= priority < 2**31:
+        raise InvalidArgument(f"[{name}] priority is {priority!r}; must be a whole number of 32 bits")
+    if deadline is not None and not (isinstance(deadline, int | float) and 0 < deadline < 1e9):
+        raise InvalidArgument(f"[{name}] deadline is {deadline!r}; must be a number of seconds above 0")
+    return bool(reuse), streams, priority, deadline
+
+
 def _numbers(made):
     try:
         import numpy
@@ -98,14 +108,16 @@ def _numbers(made):
 class Model:
     """A model in memory. `heddle.load` makes one.
 
-    Any number of threads may use it: it works for one call after the other, so that each text is the one that
-    it would be alone. Ctrl-C raises KeyboardInterrupt, on a CPU inside a step too, and the
-    model stays usable.
+    Any number of threads may use it. A thread of its own computes, while the interpreter runs. Ctrl-C raises
+    KeyboardInterrupt, on a CPU inside a step too, and the model stays usable.
 
-    With `reuse`, the beginning of a prompt is taken from memory where an earlier prompt left it, which is
-    faster. Numbers are then rounded at other places, so that another token may be chosen where two are almost
-    equally likely. Without it a text depends on nothing that was asked before. Prompts of a list share steps,
-    with the same effect.
+    With `reuse`, the beginning of a prompt is taken from memory where an earlier prompt left it, and calls of
+    several threads share steps, which is faster. Numbers are then rounded at other places, so that another
+    token may be chosen where two are almost equally likely. Without it a call runs alone, and a text depends
+    on nothing else that is or was asked. Prompts of a list share steps, with the same effect.
+
+    `priority`: calls with a higher one go first, and equal ones as they came. `deadline`: seconds from now,
+    after which the answer ends with heddle.DeadlineExceeded, whether it has begun or not.
     """
 
     def __init__(self, made, path=""):
@@ -114,22 +126,27 @@ class Model:
         # At the end of the process its thread stops before Python is gone.
         self._closer = weakref.finalize(self, made.close)
 
-    def generate(self, prompt, *, reuse=None, **settings):
+    def generate(self, prompt, *, reuse=None, priority=0, deadline=None, **settings):
         """The text that continues a prompt, or a list of texts for a list of prompts, computed together.
 
         A prompt is a text or a list of tokens. `reuse` is true for a list unless it is given.
         """
         is_one = _is_one(prompt)
         reuse = not is_one if reuse is None else bool(reuse)
-        answers = self._made.start([prompt] if is_one else list(prompt), settings, reuse, "generate")
+        asked = terms("generate", reuse, False, priority, deadline)
+        answers = self._made.start([prompt] if is_one else list(prompt), settings, asked, "generate")
         texts = [answer.finish() for answer in answers]
         return texts[0] if is_one else texts
 
-    def stream(self, prompt, *, reuse=False, **settings):
-        """An iterator of the tokens (`Token`) that continue a prompt. It may be left at any time."""
+    def stream(self, prompt, *, reuse=False, priority=0, deadline=None, **settings):
+        """An iterator of the tokens (`Token`) that continue a prompt. It may be left at any time.
+
+        It begins when it is read, and computes at most 16 tokens in advance.
+        """
         if not _is_one(prompt) and prompt:
             raise InvalidArgument("[stream] the prompt is a list of prompts; give one, or use generate")
-        return _records(*self._made.start([prompt], settings, bool(reuse), "stream"))
+        asked = terms("stream", reuse, True, priority, deadline)
+        return _records(*self._made.start([prompt], settings, asked, "stream"))
 
     def chat(
         self,
@@ -140,6 +157,8 @@ class Model:
         variables=None,
         chat_template_kwargs=None,
         reuse=True,
+        priority=0,
+        deadline=None,
         **settings,
     ):
         """The answer to a conversation: a text, or with `stream` an iterator of tokens.
@@ -159,7 +178,8 @@ class Model:
         variables = given[0] if given else {}
         if not isinstance(variables, dict):
             raise InvalidArgument(f"[chat] variables is of type {type(variables).__name__}; must be a dict")
-        (answer,) = self._made.start_chat(messages, file, variables, settings, bool(reuse))
+        asked = terms("chat", reuse, bool(stream), priority, deadline)
+        (answer,) = self._made.start_chat(messages, file, variables, settings, asked)
         return _records(answer) if stream else answer.finish()
 
     def logits(self, tokens):

@@ -10,6 +10,11 @@ struct WrongCall : Error {
   explicit WrongCall(const std::string& message) : Error(ErrorCode::kInvalidArgument, message) {}
 };
 
+// An answer was not ready in time. Python sees heddle.DeadlineExceeded, which is a TimeoutError too.
+struct DeadlineExceeded : Error {
+  explicit DeadlineExceeded(const std::string& message) : Error(ErrorCode::kDevice, message) {}
+};
+
 // A number, a bool or a name. Throws Error for anything else.
 AttributeValue attribute_value(const Argument& argument, PyObject* value);
 void set_attributes(const OpEntry& entry, const Given& given, std::byte* args);

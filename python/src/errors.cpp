@@ -45,6 +45,8 @@ void set_python_error() noexcept {
   } catch (const PythonError&) {
   } catch (const WrongCall& error) {
     set_error("WrongCall", error.what());
+  } catch (const DeadlineExceeded& error) {
+    set_error("DeadlineExceeded", error.what());
   } catch (const Error& error) {
     set_heddle_error(error.code(), error.what());
   } catch (const nanobind::python_error&) {

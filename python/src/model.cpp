@@ -17,12 +17,14 @@
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/hub_cache.h"
 #include "heddle/model/hf/other_formats.h"
+#include "heddle/session/service.h"
+#include "heddle/session/token_stream.h"
 #include "heddle/text/chat_template.h"
 #include "heddle/text/generation_config.h"
+#include "python/src/arguments.h"
 #include "python/src/given_tensors.h"
 #include "python/src/host_array.h"
 #include "python/src/json_value.h"
-#include "python/src/model_jobs.h"
 #include "python/src/model_settings.h"
 #include "python/src/teller.h"
 
@@ -39,6 +41,14 @@ struct Origin {
   std::shared_ptr<CallerTensors> tensors;         // null: the folder's
 };
 
+// A caller's wishes for an answer, besides its settings.
+struct Terms {
+  bool shares_pages = true, streams = false;
+  i32 priority = 0;
+  std::optional<double> seconds = {};  // from now to the deadline
+};
+using Tickets = std::vector<std::shared_ptr<Ticket>>;  // one call has them
+
 class LoadedModel {
  public:
   LoadedModel(Origin origin, EngineOptions options, const std::set<std::string, std::less<>>& ignored,
@@ -51,7 +61,7 @@ class LoadedModel {
     return tokens_with(given, vocab_, where);
   }
   AnswerSettings settings(const nb::dict& given, const std::string& where) const;
-  Runner& runner() const;  // throws Error in a process that was forked
+  void require_open() const;  // throws Error in a process that was forked
   bool is_forked() const { return ::getpid() != process_; }
   const Tokenizer& tokenizer() const {  // throws Error where there is none
     if (!tokenizer_)
@@ -60,14 +70,16 @@ class LoadedModel {
   }
   // The tokenizer, or one to which all tokens have no text.
   const Tokenizer& decoder() const;
-  // Waits until the job has ended, or look() returns true.
-  void wait_for(const Progress& job, std::function<bool()> look = {});
+  Tickets submit(std::vector<Request> requests, bool apart);
+  // Waits until the ticket has ended, or look() returns true. Throws what ended it early; what interrupts the waiting cancels
+  // all of `call`.
+  void wait_for(Ticket& ticket, const Tickets& call, std::function<bool()> look = {});
   i32 context() const { return context_; }
   i32 vocab() const { return vocab_; }
   void update_weights(std::shared_ptr<CallerTensors> tensors);
   void close();
-  void drop(const Progress& job) {
-    if (!is_forked()) runner_->drop(job);
+  void cancel(Ticket& ticket) const {
+    if (!is_forked()) ticket.cancel();
   }
   nb::dict stats() const;
 
@@ -86,7 +98,8 @@ class LoadedModel {
   std::string no_tokenizer_;  // why
   Teller teller_;
   std::map<std::string, ChatTemplate> templates_;  // by their files; "": the model's own
-  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Service> service_;
   bool closed_ = false;
 };
 
@@ -94,14 +107,25 @@ LoadedModel::LoadedModel(Origin origin, EngineOptions options,
                          const std::set<std::string, std::less<>>& ignored, nb::object on_progress)
     : folder_(std::move(origin.folder)), teller_(std::move(on_progress)) {
   const nb::gil_scoped_release others_run;
-  runner_ = std::make_unique<Runner>(open(origin, std::move(options), ignored));
+  engine_ = open(origin, std::move(options), ignored);
   if (origin.tensors) origin.tensors->close();
+  // An exception of Python crosses from the service's thread to those that wait.
+  const auto tell = [this](const ::heddle::Progress& progress) {
+    const nb::gil_scoped_acquire locked;
+    try {
+      teller_.tell(progress);
+    } catch (const PythonError&) {
+      throw nb::python_error();
+    }
+  };
+  service_ = std::make_unique<Service>(*engine_, ServiceOptions{.on_progress = tell});
 }
 
 LoadedModel::~LoadedModel() {
-  // The engine's threads are in the other process.
-  if (is_forked()) {
-    [[maybe_unused]] Runner* const left = runner_.release();
+  close();
+  if (is_forked()) {  // their threads are in the other process
+    [[maybe_unused]] Service* const service = service_.release();
+    [[maybe_unused]] Engine* const engine = engine_.release();
   }
 }
 
@@ -117,7 +141,7 @@ std::unique_ptr<Engine> LoadedModel::open(const Origin& origin, EngineOptions op
   options.progress = [](size_t, size_t) {
     if (is_interrupted()) throw PythonError{};
   };
-  options.run.cancelled = [this] { return runner_->ends_step(); };
+  options.run.cancelled = [this] { return service_ && service_->ends_step(); };
   device_ = describe_choice(options.executor, options.device, false);
   if (origin.tensors)
     model_ = open_model(origin.config ? *origin.config : read_file(folder_ + "/config.json"), origin.tensors);
@@ -156,36 +180,62 @@ const Tokenizer& LoadedModel::decoder() const {
 
 // The caller's tensors are read before it returns.
 void LoadedModel::update_weights(std::shared_ptr<CallerTensors> tensors) {
-  Runner& runner = this->runner();
+  require_open();
   const nb::gil_scoped_release others_run;
-  runner.update_weights(*model_->replacing(std::move(tensors)));
+  service_->update_weights(*model_->replacing(std::move(tensors)));
 }
 
-void LoadedModel::wait_for(const Progress& job, std::function<bool()> look) {
-  try {
+Tickets LoadedModel::submit(std::vector<Request> requests, bool apart) {
+  require_open();
+  return apart ? service_->submit_apart(std::move(requests)) : service_->submit(std::move(requests));
+}
+
+void LoadedModel::wait_for(Ticket& ticket, const Tickets& call, std::function<bool()> look) {
+  require_open();
+  bool seen = false, went_on = false;
+  {
     const nb::gil_scoped_release others_run;
-    const ProgressScope told([this](const ::heddle::Progress& progress) { teller_.tell(progress); });
-    runner().wait(job, {.look = std::move(look), .interrupted = is_interrupted});
-  } catch (const Runner::Interrupted&) {
+    const auto looks = [&] { return seen = look && look(); };
+    went_on =
+        ticket.wait({.look = look ? std::function<bool()>(looks) : nullptr, .interrupted = is_interrupted});
+  }
+  if (!went_on) {
+    for (const auto& each : call) each->cancel();
+    throw PythonError{};
+  }
+  if (seen || ticket.state() == TicketState::kFinished) return;
+  require_open();
+  if (ticket.state() == TicketState::kExpired)
+    throw DeadlineExceeded("[model] the deadline has passed; what was not read of the answer is lost");
+  require(ticket.state() == TicketState::kFailed, "[model] the answer was interrupted; ask again");
+  try {
+    std::rethrow_exception(ticket.error());
+  } catch (const nb::python_error& error) {
+    nb::python_error(error).restore();
     throw PythonError{};
   }
 }
 
-Runner& LoadedModel::runner() const {
+void LoadedModel::require_open() const {
   require(!closed_, "[model] it is closed; heddle.load opens it again");
   if (is_forked())
     fail(
         ErrorCode::kUnsupported,
         "[model] it was loaded before this process was forked, and its threads are in the other one; load it "
         "here");
-  return *runner_;
 }
 
 void LoadedModel::close() {
   if (is_forked()) return;
   closed_ = true;
+  std::unique_ptr<Engine> engine;
+  {
+    const nb::gil_scoped_release others_run;
+    if (service_) service_->stop();
+  }
+  engine.swap(engine_);  // with the lock: others may close it too
   const nb::gil_scoped_release others_run;
-  runner_->close();
+  engine.reset();
 }
 
 std::string given_text(nb::handle given, const std::string& where) {
@@ -240,8 +290,9 @@ AnswerSettings LoadedModel::settings(const nb::dict& given, const std::string& w
 }
 
 nb::dict LoadedModel::stats() const {
-  Runner& runner = this->runner();
-  const BatchStats steps = runner.stats();
+  require_open();
+  const ServiceStats now = service_->stats();
+  const BatchStats& steps = now.batch;
   nb::dict made;
   nb::list notes;
   for (const std::string& note : notes_) notes.append(text(note));
@@ -249,33 +300,43 @@ nb::dict LoadedModel::stats() const {
   made["notes"] = notes;
   made["vocab"] = vocab_;
   made["max_context"] = context_;
-  made["max_sequences"] = runner.engine().max_sequences();
-  made["weight_bytes"] = runner.engine().weight_bytes();
-  made["kv_bytes"] = runner.engine().kv_bytes();
+  made["max_sequences"] = engine_->max_sequences();
+  made["weight_bytes"] = engine_->weight_bytes();
+  made["kv_bytes"] = engine_->kv_bytes();
   made["steps"] = steps.steps;
   made["launches"] = steps.launches;
   made["prompt_tokens"] = steps.prompt_tokens;
   made["shared_tokens"] = steps.shared_tokens;
   made["new_tokens"] = steps.new_tokens;
   made["most_sequences"] = steps.most_sequences;
+  made["put_off"] = steps.put_off;
+  made["waiting"] = now.waiting;
+  made["running"] = now.running;
+  made["free_pages"] = now.free_pages;
   return made;
 }
 
 // An answer as its caller holds it. Letting it go ends it.
 class RunningAnswer {
  public:
-  RunningAnswer(std::shared_ptr<LoadedModel> model, std::shared_ptr<RecordedAnswer> answer)
-      : model_(std::move(model)), answer_(std::move(answer)) {}
+  RunningAnswer(std::shared_ptr<LoadedModel> model, std::shared_ptr<TokenStream> answer,
+                std::shared_ptr<const Tickets> call, size_t number)
+      : model_(std::move(model)),
+        answer_(std::move(answer)),
+        call_(std::move(call)),
+        ticket_(*(*call_)[number]) {}
   RunningAnswer(const RunningAnswer&) = delete;
   RunningAnswer& operator=(const RunningAnswer&) = delete;
-  ~RunningAnswer() { model_->drop(*answer_); }
+  ~RunningAnswer() { model_->cancel(ticket_); }
 
   nb::object next();
   nb::str finish();
 
  private:
   std::shared_ptr<LoadedModel> model_;
-  std::shared_ptr<RecordedAnswer> answer_;
+  std::shared_ptr<TokenStream> answer_;
+  std::shared_ptr<const Tickets> call_;
+  Ticket& ticket_;
 };
 
 nb::object logprobs_object(const std::optional<TokenLogprobs>& logprobs) {
@@ -287,26 +348,21 @@ nb::object logprobs_object(const std::optional<TokenLogprobs>& logprobs) {
 
 // (text, id, index, logprobs or None, reason or None, reasoning), or None after the last one.
 nb::object RunningAnswer::next() {
-  Runner& runner = model_->runner();
-  std::optional<Record> record;
-  const auto take = [&] {
-    if (answer_->ready.empty()) return false;
-    record = std::move(answer_->ready.front());
-    answer_->ready.pop_front();
-    return true;
-  };
-  if (!runner.look(take)) model_->wait_for(*answer_, take);
-  if (!record) return nb::none();
+  model_->require_open();
+  std::optional<AnswerToken> token;
+  const auto take = [&] { return (token = answer_->next()).has_value(); };
+  if (!ticket_.look(take)) model_->wait_for(ticket_, *call_, take);
+  if (!token) return nb::none();
   nb::object reason = nb::none();
-  if (!record->reason.empty()) reason = text(record->reason);
-  return nb::make_tuple(text(record->text), record->id, record->index, logprobs_object(record->logprobs),
-                        reason, text(record->reasoning));
+  if (!token->reason.empty()) reason = text(token->reason);
+  return nb::make_tuple(text(token->text), token->id, token->index, logprobs_object(token->logprobs), reason,
+                        text(token->reasoning));
 }
 
 // Waits for the whole text.
 nb::str RunningAnswer::finish() {
   (void)model_->tokenizer();
-  model_->wait_for(*answer_);
+  model_->wait_for(ticket_, *call_);
   return text(answer_->text());
 }
 
@@ -318,30 +374,30 @@ struct Logits {
 
 // Returns the logits of all prompts, which share steps.
 nb::list logits_of(const std::shared_ptr<LoadedModel>& model, const nb::list& prompts) {
-  Runner& runner = model->runner();
+  model->require_open();
   std::vector<std::shared_ptr<GivenTokens>> jobs;
-  std::vector<Runner::Entry> group;
+  std::vector<Request> requests;
   for (const nb::handle given : prompts) {
     std::vector<i32> tokens = model->known_tokens(given, "logits");
     require(!tokens.empty(), "[logits] there are no tokens; give some");
     require(i64(tokens.size()) <= model->context(), "[logits] there are {} tokens; the context holds {}",
             tokens.size(), model->context());
-    const auto& job = jobs.emplace_back(std::make_shared<GivenTokens>(std::move(tokens), model->vocab()));
-    group.push_back({job, job});
+    jobs.push_back(std::make_shared<GivenTokens>(std::move(tokens), model->vocab()));
+    requests.push_back({.job = jobs.back()});
   }
-  runner.add(std::move(group));
-  struct Drop {
-    LoadedModel& model;
-    const std::vector<std::shared_ptr<GivenTokens>>& jobs;
-    ~Drop() {
-      for (const auto& job : jobs) model.drop(*job);
+  const Tickets call = model->submit(std::move(requests), true);
+  struct Cancel {
+    const LoadedModel& model;
+    const Tickets& call;
+    ~Cancel() {
+      for (const auto& ticket : call) model.cancel(*ticket);
     }
-  } const drop{*model, jobs};
+  } const cancel{*model, call};
   nb::list made;
-  for (const auto& job : jobs) {
-    model->wait_for(*job);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    model->wait_for(*call[i], call);
     made.append(nb::cast(std::make_unique<Logits>(
-        Logits{std::make_shared<std::vector<float>>(std::move(job->logits)), size_t(model->vocab())})));
+        Logits{std::make_shared<std::vector<float>>(std::move(jobs[i]->logits)), size_t(model->vocab())})));
   }
   return made;
 }
@@ -366,21 +422,40 @@ std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, co
   return std::make_shared<LoadedModel>(std::move(origin), std::move(engine), names, nb::borrow(on_progress));
 }
 
-// The answers to all prompts, as objects of Python. They are one group.
+// Tokens of a stream that wait for its reader, at most. A launch for a lone one makes as many; it costs a GPU 50 us.
+constexpr size_t kStreamRoom = 16;
+
+// The answers to all prompts, as objects of Python. Without shared pages no other call may change how they are rounded.
 nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<AskedPrompt>& prompts,
-               const nb::dict& given, bool shares_pages, const std::string& where) {
+               const nb::dict& given, const Terms& terms, const std::string& where) {
   const AnswerSettings settings = model->settings(given, where);
   if (!settings.stop.empty()) (void)model->tokenizer();
-  std::vector<Runner::Entry> group;
-  nb::list answers;
+  const TokenStreamOptions options{
+      .shares_pages = terms.shares_pages, .room = terms.streams ? kStreamRoom : 0, .lazy = terms.streams};
+  std::optional<ServiceTime> deadline;
+  if (terms.seconds)
+    deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<ServiceTime::duration>(
+                                                      std::chrono::duration<double>(*terms.seconds));
+  std::vector<std::shared_ptr<TokenStream>> jobs;
+  std::vector<Request> requests;
   for (const AskedPrompt& prompt : prompts) {
     require_fit(prompt.tokens, *model, where);
-    const auto answer = std::make_shared<RecordedAnswer>(settings, prompt, model->decoder(), shares_pages);
-    group.push_back({answer, answer});
-    answers.append(nb::cast(std::make_unique<RunningAnswer>(model, answer)));
+    jobs.push_back(std::make_shared<TokenStream>(settings, prompt, model->decoder(), options));
+    requests.push_back({.job = jobs.back(), .priority = terms.priority, .deadline = deadline});
   }
-  model->runner().add(std::move(group));
+  const auto call = std::make_shared<const Tickets>(model->submit(std::move(requests), !terms.shares_pages));
+  nb::list answers;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    answers.append(nb::cast(std::make_unique<RunningAnswer>(model, jobs[i], call, i)));
   return answers;
+}
+
+// (shares pages, streams, priority, seconds or None)
+Terms terms_of(const nb::tuple& given) {
+  return {.shares_pages = nb::cast<bool>(given[0]),
+          .streams = nb::cast<bool>(given[1]),
+          .priority = nb::cast<i32>(given[2]),
+          .seconds = given[3].is_none() ? std::nullopt : std::optional(nb::cast<double>(given[3]))};
 }
 
 nb::list list_of(const std::vector<i32>& tokens) {
@@ -413,36 +488,36 @@ void add_model(nb::module_& module) {
       });
   nb::class_<LoadedModel>(module, "LoadedModel")
       .def("start",
-           [](const Shared& self, const nb::list& given, const nb::dict& settings, bool shares_pages,
+           [](const Shared& self, const nb::list& given, const nb::dict& settings, const nb::tuple& terms,
               nb::handle where) {
-             self->runner();
+             self->require_open();
              const std::string name = text_of(where.ptr());
              std::vector<AskedPrompt> prompts;
              for (const nb::handle prompt : given) prompts.push_back({self->prompt_of(prompt, name)});
-             return start(self, prompts, settings, shares_pages, name);
+             return start(self, prompts, settings, terms_of(terms), name);
            })
       .def(
           "start_chat",
           [](const Shared& self, nb::handle messages, nb::handle file, const nb::dict& variables,
-             const nb::dict& settings, bool shares_pages) {
-            self->runner();
+             const nb::dict& settings, const nb::tuple& terms) {
+            self->require_open();
             const auto prompt = self->rendered(messages, text_of(file.ptr()), variables);
-            return start(self, {prompt}, settings, shares_pages, "chat");
+            return start(self, {prompt}, settings, terms_of(terms), "chat");
           },
           nb::arg("messages").none(), nb::arg("file"), nb::arg("variables"), nb::arg("settings"),
-          nb::arg("shares_pages"))
+          nb::arg("terms"))
       .def("logits", &logits_of)
       .def(
           "tokenize",
           [](const LoadedModel& self, nb::handle given, bool special) {
-            self.runner();
+            self.require_open();
             return list_of(self.tokenizer().encode(given_text(given, "tokenize"), special));
           },
           nb::arg("text").none(), nb::arg("special"))
       .def(
           "detokenize",
           [](const LoadedModel& self, nb::handle tokens, bool skip_special) {
-            self.runner();
+            self.require_open();
             return text(self.tokenizer().decode(self.known_tokens(tokens, "detokenize"), skip_special));
           },
           nb::arg("tokens").none(), nb::arg("skip_special"))

@@ -14,7 +14,7 @@ import torch
 from torch.nn.modules import module as _modules
 
 from heddle.errors import Error, InvalidArgument
-from heddle.model import _records, config_with_class, load
+from heddle.model import _records, config_with_class, load, terms
 from heddle.patching import classes, content, fits
 from heddle.patching.blueprint import Blueprint, buffers
 from heddle.patching.kinds import Kind
@@ -250,7 +250,7 @@ def _tokens(engine, prompts, settings):
             f"prompt and answer may have {most} tokens; the engine holds {engine.stats['max_context']}"
         )
     try:
-        answers = engine._made.start(prompts, settings, False, "generate")
+        answers = engine._made.start(prompts, settings, terms("generate"), "generate")
     except InvalidArgument as error:
         raise RefusalError(str(error).splitlines()[0]) from None
     return [[token.id for token in _records(answer)] for answer in answers]
