@@ -17,6 +17,7 @@
 #include "heddle/backend/cuda/runtime/memory.h"
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
+#include "heddle/base/float16.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/add/add.h"
@@ -480,6 +481,50 @@ TEST_F(OpCallGpu, RunsAWholeKernelWhereItFits) {
     call("matmul", ones->args, {.stream = stream.handle()});
     stream.synchronize();
     EXPECT_EQ(ones->read(), std::vector<u16>(Ones::kN, kTwoHundred)) << wanted.body;
+  }
+}
+
+// The norm of the rows of a matrix of bf16, with `pad` elements between them, and what lies between the rows of y.
+std::vector<u16> norm_of_rows(const Stream& stream, const std::vector<u16>& values, i64 rows, i64 pad) {
+  const i64 columns = i64(values.size()) / rows, stride = columns + pad;
+  const Device& device = Device::at(0);
+  const size_t bytes = size_t(rows * stride) * 2;
+  DeviceBuffer x(bytes, device), y(bytes, device);
+  const Floats weight(std::vector<float>(size_t(columns), 1.5f));
+  std::vector<u16> padded(size_t(rows * stride), 0x7fc0);  // NaN
+  for (i64 i = 0; i < rows * columns; ++i)
+    padded[size_t(i / columns * stride + i % columns)] = values[size_t(i)];
+  upload(x.data(), padded.data(), bytes, stream);
+  upload(y.data(), padded.data(), bytes, stream);
+  const auto matrix = [&](const DeviceBuffer& memory) {
+    return tensor_of("test", "x",
+                     {.data = memory.data(),
+                      .dtype = DType::kBf16,
+                      .size = std::vector<i64>{rows, columns},
+                      .stride = std::vector<i64>{stride, 1}});
+  };
+  call("rms_norm", RmsNorm{.x = matrix(x), .weight = weight.row(), .y = matrix(y)},
+       {.stream = stream.handle()});
+  download(padded.data(), y.data(), bytes, stream);
+  stream.synchronize();
+  std::vector<u16> made;
+  for (i64 i = 0; i < rows * stride; ++i)
+    if (i % stride < columns)
+      made.push_back(padded[size_t(i)]);
+    else
+      EXPECT_EQ(padded[size_t(i)], 0x7fc0) << "stored after row " << i / stride;
+  return made;
+}
+
+// Rows that begin anywhere in a word of 16 bytes have the bits of those that begin with one, and leave their neighbours alone.
+TEST_F(OpCallGpu, ANormHasTheSameBitsWhereverItsRowsBegin) {
+  const Stream stream(device());
+  for (const i64 columns : {1, 3, 7, 9, 17, 61, 131, 1001, 3001}) {
+    std::vector<u16> values(size_t(9 * columns));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = float_to_bf16(float(i * 37 % 101) / 16 - 3);
+    const std::vector<u16> aligned = norm_of_rows(stream, values, 9, (8 - columns % 8) % 8);
+    for (const i64 pad : {0, 1, 2, 5})
+      EXPECT_EQ(norm_of_rows(stream, values, 9, pad), aligned) << columns << " columns, " << pad << " apart";
   }
 }
 

@@ -21,7 +21,7 @@ struct NormKernel {
   static constexpr i32 kWords = Config::kWords, kRows = Config::kRows;
   static constexpr Args kTypes = Config::types();
   using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -44,11 +44,12 @@ struct NormKernel {
   // Weights of wide rows come when they are needed: with fewer registers, a multiprocessor has more rows at once.
   static constexpr bool kIsWide = kThreads >= 512 || Config::kCluster > 1;
   static constexpr i32 kThreadBytes =
-      kWords * 8 * (Config::kShare == kElements ? 4 : size_of(kTypes.x.dtype));
-  static constexpr bool kLate = kAdds      ? false
-                                : kCentred ? kIsWide && kThreadBytes >= 64
-                                           : Config::kCluster > 1;
-  static constexpr u32 kCtas = kLate && kThreads < 1024 ? 1024 / kThreads : 1;
+      kWords * 8 * (Config::kShare == kElements || Row::kWaits ? 4 : size_of(kTypes.x.dtype));
+  static constexpr bool kLate = Row::kWaits ? kIsWide && kThreadBytes >= 64
+                                : kAdds     ? false
+                                : kCentred  ? kIsWide && kThreadBytes >= 64
+                                            : Config::kCluster > 1;
+  static constexpr u32 kCtas = kLate && !kAdds && kThreads < 1024 ? 1024 / kThreads : 1;
 
   static void run(const Args& a, const TensorMap*, u8*) {
     const typename Team::template Rows<kRows> rows(a.x);
@@ -69,6 +70,10 @@ struct NormKernel {
       for (i32 r = 0; r < kRows; ++r)
         Row::template each<kWords>(rows.elements[r], [&](i32 n, i32 at) { use(r, n, at); });
     };
+    const auto finish = [&]<DType kType>(const Tensor& to) {
+#pragma unroll
+      for (i32 r = 0; r < kRows; ++r) Row::template finish<kType>(row_of(to, rows.row[r]), rows.elements[r]);
+    };
     const auto load = [&](i32 r, i32 n, i32 at) {
       x[r][n].load(row_of(a.x, rows.row[r]), at, columns);
       if constexpr (kAdds) residual[r][n].load(row_of(a.residual, rows.row[r]), at, columns);
@@ -81,6 +86,8 @@ struct NormKernel {
     const auto load_both = [&](i32 n, i32 at) { load_weight(n, at), load_bias(n, at); };
     if constexpr (!kAdds && !kLate) Row::template each<kWords>(columns, load_both);
     Team::meet();
+#pragma unroll
+    for (auto& of_row : x) Row::settle(of_row);
     float means[kRows] = {}, scales[kRows] = {};  // at first the sums of squares
     each([&](i32 r, i32 n, i32 at) {
       if constexpr (kAdds) {
@@ -95,8 +102,11 @@ struct NormKernel {
           scales[r] = fma(value(r, n, i), value(r, n, i), scales[r]);
     });
     if constexpr (kAdds) {
-      Row::template each<kWords>(columns, load_weight);
-      Row::template each<kWords>(columns, load_bias);
+      finish.template operator()<kSum.dtype>(a.sum);
+      if constexpr (!kLate) {
+        Row::template each<kWords>(columns, load_weight);
+        Row::template each<kWords>(columns, load_bias);
+      }
     }
     if constexpr (kCentred) {
       Team::reduce(Sum(), means);
@@ -123,6 +133,7 @@ struct NormKernel {
           return own * scales[r] * weights[n].get(i);
       }).store(row_of(a.y, rows.row[r]), at, columns);
     });
+    finish.template operator()<kTypes.y.dtype>(a.y);
   }
 };
 

@@ -76,8 +76,8 @@ TEST(RowKernel, SaysWhatDoesNotFit) {
   apart = dense(DType::kBf16, {3, 64});
   apart.stride[0] = 68;
   EXPECT_EQ(copy(apart), "rows of bf16 [3, 64] begin 68 elements apart, not at words of 16 bytes");
-  EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 8201)).why_not,
-            "a row has 8201 elements, which registers do not hold");
+  EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 131081)).why_not,
+            "a row has 131081 elements, which registers do not hold");
   EXPECT_EQ(plan_of("layer_norm_residual", norm(3, 40000), {.arch = 80}).why_not,
             "a row has 40000 elements, which registers do not hold");
   const Transpose rounding{.x = dense(DType::kF32, {8, 8}), .y = dense(DType::kBf16, {8, 8})};
@@ -207,7 +207,7 @@ TEST(RowKernel, HeadsArePiecesOfRows) {
 
 // Rows that begin or end inside of a word of 16 bytes have a kernel too.
 TEST(RowKernel, RowsNeedNotBeWords) {
-  constexpr i64 kElements = 1, kSplitVec8 = 2;
+  constexpr i64 kElements = 1, kSplitVec8 = 2, kShifted = 3;
   const auto share = [](const std::vector<std::byte>& args) {
     const KernelPlan plan = plan_of("softmax", args);
     EXPECT_EQ(plan.why_not, "");
@@ -215,10 +215,11 @@ TEST(RowKernel, RowsNeedNotBeWords) {
   };
   EXPECT_EQ(share(softmax(3, 64, DType::kBf16)), 0);
   EXPECT_EQ(share(softmax(3, 64, DType::kF32)), kSplitVec8) << "an eight of f32 would be two words";
-  EXPECT_EQ(share(softmax(3, 61)), kElements);
+  EXPECT_EQ(share(softmax(3, 61)), kShifted);
+  EXPECT_EQ(share(softmax(3, 61, DType::kF32)), kElements);
   EXPECT_EQ(share(softmax(3, 300, DType::kBf16)), kSplitVec8) << "words of 8 bytes";
   EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 4)), kSplitVec8);
-  EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 2)), kElements);
+  EXPECT_EQ(share(softmax(3, 64, DType::kBf16, 2)), kShifted);
   EXPECT_EQ(share(softmax(3, 64, DType::kF32, 4)), kSplitVec8);
   EXPECT_EQ(share(softmax(3, 131072, DType::kF32)), 0) << "a cluster has eights";
   const KernelPlan plan = plan_of("softmax", softmax(3, 50257));
@@ -234,6 +235,21 @@ TEST(RowKernel, RowsNeedNotBeWords) {
   EXPECT_EQ(kernel_of(dense(DType::kBf16, {8, 64})), "Kernel");
   EXPECT_EQ(kernel_of(dense(DType::kBf16, {7, 64})), "ElementKernel");
   EXPECT_EQ(kernel_of(dense(DType::kF32, {8, 64})), "ElementKernel");
+}
+
+// Rows that are no words of 16 bytes and that no CTA holds: of GPT-2's vocabulary, and of others.
+TEST(RowKernel, AClusterHasRowsThatBeginAnywhere) {
+  for (const DType type : {DType::kBf16, DType::kF32})
+    for (const i32 columns : {20001, 50257}) {
+      const KernelPlan plan = plan_of("layer_norm_residual", norm(3, columns, type));
+      EXPECT_EQ(plan.why_not, "") << columns;
+      EXPECT_GT(plan.launches.at(0).cluster, 1u) << columns;
+    }
+  for (const i32 columns : {11045, 50257}) {
+    const KernelPlan plan = plan_of("layer_norm_backward", norm_backward(300, columns));
+    EXPECT_EQ(plan.why_not, "") << columns;
+    EXPECT_EQ(plan.launches.at(0).cluster, u32(ceil_div(columns, 8192))) << columns;
+  }
 }
 
 // A prompt may be cut anywhere: the order of a sum must not follow from the number of rows.

@@ -36,7 +36,7 @@ constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr Shape kSquareShapes[] = {{128, 128, 0}};
 constexpr Shape kElementTileShapes[] = {{64, 64, 0}};
 constexpr i32 kClusterThreads[] = {256, 512};
-enum Share : i32 { kVec8, kElements, kSplitVec8 };  // as in kit/rows/row_share.cuh
+enum Share : i32 { kVec8, kElements, kSplitVec8, kShifted };  // as in kit/rows/row_share.cuh
 constexpr i64 kSliceBytes = 64 << 10;  // a CTA has of a row by default: a multiprocessor has three
 constexpr i64 kExchangeBytes = 128;    // before it
 constexpr i64 kStaticBytes = 1 << 10;  // at least what a kernel has besides
@@ -85,21 +85,37 @@ bool is_loose(const RowWork& work) {
   return work.takes_loose && !are_of(work, 8) && !takes_fours(work);
 }
 
-// Bytes of the widest element in registers.
-i32 widest(const RowWork& work) {
-  i32 most = is_loose(work) ? 4 : 2;
+i32 widest_element(const RowWork& work) {
+  i32 most = 2;
   for (const Tensor* tensor : work.matrices)
     if (tensor->rank > 0) most = std::max(most, i32(size_of(tensor->dtype)));
   return most;
+}
+// True where a thread has eights of loose rows. Single elements of f32 are as fast, but fill a thread's registers with fewer of them.
+bool is_shifted(const RowWork& work) {
+  const i32 most =
+      work.form == RowForm::kParts ? 8192 : 16384;  // single elements that the threads of a CTA hold
+  return is_loose(work) && work.takes_shifted && (widest_element(work) == 2 || columns_of(work) > most);
+}
+
+// Bytes of the widest element in registers.
+i32 widest(const RowWork& work) {
+  return is_loose(work) && !is_shifted(work) ? 4 : widest_element(work);
 }
 
 bool holds(const RowWork& work, const Shape& shape) {
   return i64(shape.row_threads) * shape.words >= eights_of(work);
 }
 
+// Shifted rows go to memory by way of shared memory that a kernel has without asking.
+bool has_room(const RowWork& work, const Shape& shape) {
+  constexpr i32 kMostBytes = 32 << 10;
+  return !is_shifted(work) || shape.threads * shape.words * 8 * widest(work) <= kMostBytes;
+}
+
 // True for a choice of rows in registers.
 bool fits(const RowWork& work, const Shape& shape) {
-  if (shape.words * 8 * widest(work) > kMostRowBytes) return false;
+  if (shape.words * 8 * widest(work) > kMostRowBytes || !has_room(work, shape)) return false;
   const i64 room = i64(shape.row_threads) * shape.words;
   return holds(work, shape) && (room <= 4 * i64(eights_of(work)) || room <= 128);
 }
@@ -263,7 +279,7 @@ bool is_long(const RowWork& work) {
 // Chooses how threads share a row (kit/rows/row_share.cuh). Eights of f32 are two words each, which a warp
 // reads and writes in halves of sectors; a cluster has them all the same.
 Share share_of(const RowWork& work) {
-  if (is_loose(work)) return kElements;
+  if (is_loose(work)) return is_shifted(work) && !is_long(work) ? kShifted : kElements;
   const bool has_f32 = std::ranges::any_of(
       work.matrices, [](const Tensor* t) { return t->rank > 0 && t->dtype == DType::kF32; });
   return takes_fours(work) && (!are_of(work, 8) || (has_f32 && is_held(work))) ? kSplitVec8 : kVec8;
@@ -273,10 +289,13 @@ Share share_of(const RowWork& work) {
 std::vector<OpConfig> register_clusters(const RowWork& work, const KernelTarget& target) {
   constexpr i32 kPortable = 8;
   std::vector<OpConfig> all, large;
-  if (!work.takes_clusters || share_of(work) != kVec8) return all;
+  const Share share = share_of(work);
+  if (!work.takes_clusters || (share != kVec8 && share != kShifted)) return all;
   for (const Shape& shape : kClusterShapes) {
     const i32 cluster = ceil_div(eights_of(work), shape.threads * shape.words);
-    if (cluster > most_cluster(target) || shape.words * 8 * widest(work) > kMostRowBytes) continue;
+    if (cluster > most_cluster(target) || shape.words * 8 * widest(work) > kMostRowBytes ||
+        !has_room(work, shape))
+      continue;
     (cluster > kPortable ? large : all)
         .push_back({{kKernelValue, 1},
                     {"threads", shape.threads},
@@ -354,7 +373,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
     if (takes_pairs(work, shape, target)) add(parts_config(work, shape, 1, 2, target));
     add(parts_config(work, shape, 1, 1, target));
   }
-  if (is_loose(work) || work.piece > 0) return all;
+  if ((is_loose(work) && !is_shifted(work)) || work.piece > 0) return all;
   if (form == RowForm::kParts) return all.empty() ? part_clusters(work, target) : all;
   // Where a row is all that a multiprocessor has at once, several have parts of it and of others.
   const bool is_wide =

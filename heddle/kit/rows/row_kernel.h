@@ -45,6 +45,7 @@ struct RowWork {
   bool keeps_part = false;  // it may keep a part of longer rows
   // The kernel also takes rows that are no words of 16 bytes, one element at a time (its constant `share`, kit/rows/row_share.cuh).
   bool takes_loose = false;
+  bool takes_shifted = false;   // and eights of them, which it shifts out of words (kShifted there)
   bool takes_fours = false;     // kRows: and two times four elements, which are words of f32
   bool takes_clusters = false;  // kRows: and rows that the registers of a cluster hold
   bool adds_up = true;          // the configuration decides the order of a sum

@@ -1,10 +1,12 @@
 // Which elements of a row in registers a thread has (row_team.cuh). Eights are words of 16 bytes where elements have 16 bits. Two
 // fours as far apart as the team is wide are such words where elements are f32, so that neighbouring threads have neighbouring words.
-// Where rows are neither, a thread has every element that lies the team's threads apart.
+// Where rows are neither, a thread has eights that it shifts together of the words that they lie in (shifted_vec8.cuh), or every
+// element that lies the team's threads apart.
 #pragma once
 
 #include "heddle/kit/arch/memory.cuh"
 #include "heddle/kit/rows/row_team.cuh"
+#include "heddle/kit/rows/shifted_vec8.cuh"
 #include "heddle/kit/rows/vec8.cuh"
 
 namespace heddle::device {
@@ -169,37 +171,64 @@ struct SplitVec8 {
 };
 
 // The way threads share a row (kit/rows/row_kernel.cpp chooses it).
-constexpr i32 kVec8 = 0, kElements = 1, kSplitVec8 = 2;
+constexpr i32 kVec8 = 0, kElements = 1, kSplitVec8 = 2, kShifted = 3;
 
-template <DType kType, i32 kShare, i32 kThreads>
+template <DType kType, i32 kShare, class Team, i32 kMost>
 struct WordOf {
-  using Type = StridedVec<kType, kThreads>;
+  using Type = StridedVec<kType, i32(Team::kThreadsOfRow)>;
 };
-template <DType kType, i32 kThreads>
-struct WordOf<kType, kVec8, kThreads> {
+template <DType kType, class Team, i32 kMost>
+struct WordOf<kType, kVec8, Team, kMost> {
   using Type = Vec8<kType>;
 };
-template <DType kType, i32 kThreads>
-struct WordOf<kType, kSplitVec8, kThreads> {
-  using Type = SplitVec8<kType, kThreads>;
+template <DType kType, class Team, i32 kMost>
+struct WordOf<kType, kSplitVec8, Team, kMost> {
+  using Type = SplitVec8<kType, i32(Team::kThreadsOfRow)>;
+};
+template <DType kType, class Team, i32 kMost>
+struct WordOf<kType, kShifted, Team, kMost> {
+  using Type = ShiftedVec8<kType, Team, kMost>;
 };
 
-template <class Team, i32 kShare>
+// kMost: words of a row that a thread has at most, which kShifted must know.
+template <class Team, i32 kShare, i32 kMost = 0>
 struct RowShare {
   static constexpr i32 kThreads = i32(Team::kThreadsOfRow);
+  static constexpr bool kWaits = kShare == kShifted;  // stores, for finish()
   template <DType kType>
-  using Word = typename WordOf<kType, kShare, kThreads>::Type;
+  using Word = typename WordOf<kType, kShare, Team, kMost>::Type;
 
   // f(n, at) for the words of a row of `columns` elements that the thread has; load(), store() of a Word take `at`.
   template <i32 kWords, class F>
   static void each(i32 columns, F&& f) {
     if constexpr (kShare == kVec8) {
       Team::template each<kWords>(columns / 8, f);
+    } else if constexpr (kShare == kShifted) {
+      Team::template each<kWords>((columns + 7) / 8, f);
     } else {
       constexpr i32 kNeighbours = kShare == kSplitVec8 ? 4 : 1;
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n)
         if (const i32 at = kNeighbours * Team::thread() + n * 8 * kThreads; at < columns) f(n, at);
+    }
+  }
+
+  // Words whose loads are on their way, before they are used more than once.
+  template <class Word, i32 kWords>
+  static void settle(Word (&words)[kWords]) {
+    if constexpr (kWaits)
+#pragma unroll
+      for (Word& word : words) word = word.settled();
+  }
+
+  // Ends the stores of a row. Shifted words wait on chip for it, until all of the team have stored theirs; the team meets before it
+  // stores again.
+  template <DType kType>
+  static void finish(u8* row, i32 columns) {
+    if constexpr (kWaits) {
+      Team::sync();
+      const auto words = Word<kType>::on_chip(row, columns);
+      each<Word<kType>::kOfThread>(columns, [&](i32, i32 at) { words.store(at); });
     }
   }
 };

@@ -22,7 +22,7 @@ template <u32 kThreads, u32 kRowThreads, i32 kCluster = 1>
 struct RowTeam {
   static_assert(kRowThreads == 8 || kRowThreads == 16 || kRowThreads == 32 || kRowThreads == kThreads);
   static_assert(kCluster == 1 || kRowThreads == kThreads);
-  static constexpr u32 kThreadsOfRow = kRowThreads;
+  static constexpr u32 kThreadsOfRow = kRowThreads, kTeams = kThreads / kRowThreads;
   static constexpr i32 kLanes = kRowThreads < 32 ? kRowThreads : 32;
   static constexpr u32 kWarps = (kRowThreads + 31) / 32, kAll = kWarps * kCluster;
   static constexpr i32 kMostCount = 4;  // values that a cluster reduces at once
@@ -42,7 +42,6 @@ struct RowTeam {
     i32 row[kRows], elements[kRows];
 
     explicit Rows(const Tensor& matrix) {
-      constexpr u32 kTeams = kThreads / kRowThreads;
 #pragma unroll
       for (i32 r = 0; r < kRows; ++r) {
         row[r] = i32(blockIdx.x / kCluster * (kTeams * kRows) + u32(r) * kTeams) + number();
@@ -92,6 +91,15 @@ struct RowTeam {
     reduce(op, one, turn);
     return one[0];
   }
+  // The eights of a row that the threads of this CTA have.
+  struct Eights {
+    i32 first, end;
+  };
+  static Eights part_of(i32 eights) {
+    if constexpr (kCluster == 1) return {0, eights};
+    const i32 part = (eights + kCluster - 1) / kCluster, first = i32(arch::cta_in_cluster()) * part;
+    return {first, first + part < eights ? first + part : eights};
+  }
   // f(n, at) for the eights of a row that the thread has: word n of it is number `at` of the row.
   template <i32 kWords, class F>
   static void each(i32 eights, F&& f) {
@@ -104,6 +112,13 @@ struct RowTeam {
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n)
       if (const i32 at = first + thread() + n * i32(kRowThreads); at < end) f(n, at);
+  }
+  // Waits for those of the team that are in this CTA.
+  static void sync() {
+    if constexpr (kWarps > 1)
+      __syncthreads();
+    else
+      __syncwarp();
   }
 
  private:

@@ -76,17 +76,19 @@ struct PartRows {
     add_teams<kThreads, Team::kThreadsOfRow>(mine);
     if (Team::number() > 0) return;
     Row::template each<kWords>(x.size[1], [&](i32 n, i32 at) {
-      Row::template Word<DType::kF32>::of([&](i32 i) {
-        return mine[n][i];
-      }).store(row_of(sums, part), at, x.size[1]);
+      using Word = typename Row::template Word<DType::kF32>;
+      const auto value = [&](i32 i) { return mine[n][i]; };
+      if constexpr (Row::kWaits)
+        Word::of(value).store_each(row_of(sums, part), at, x.size[1]);
+      else
+        Word::of(value).store(row_of(sums, part), at, x.size[1]);
     });
   }
 };
 
 // Rows of x and dy by way of shared memory. A turn takes the rows of Config::kRows steps, whose sums are then made at once: with one row
 // at a time, warps wait for each other longer than for memory. kTurns: turns whose rows are needed at once.
-template <class Team, class Config, i32 kTurns, DType kX, DType kDy,
-          bool kLoose = Config::kShare == kElements>
+template <class Team, class Config, i32 kTurns, DType kX, DType kDy, bool kLoose = Config::kShare != kVec8>
 struct PartAhead : PartRows<Team, Config::kThreads> {
   using Rows = PartRows<Team, Config::kThreads>;
   using Rows::elements, Rows::number, Rows::steps, Rows::Rows;
@@ -134,7 +136,7 @@ template <class Team, class Config, i32 kTurns, DType kX, DType kDy>
 struct PartAhead<Team, Config, kTurns, kX, kDy, true> : PartRows<Team, Config::kThreads> {
   using Rows = PartRows<Team, Config::kThreads>;
   using Rows::elements, Rows::number, Rows::steps, Rows::Rows;
-  using Row = RowShare<Team, true>;
+  using Row = RowShare<Team, Config::kShare, Config::kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -147,6 +149,7 @@ struct PartAhead<Team, Config, kTurns, kX, kDy, true> : PartRows<Team, Config::k
   void take(i32 step, Word<kX> (&of_x)[1][kWords], Word<kDy> (&of_dy)[1][kWords]) {
     each(step,
          [&](i32 n, const auto& own_x, const auto& own_dy) { of_x[0][n] = own_x, of_dy[0][n] = own_dy; });
+    Row::settle(of_x[0]), Row::settle(of_dy[0]);
     load(step + 1);
   }
   template <class Use>

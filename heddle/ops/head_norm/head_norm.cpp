@@ -56,6 +56,7 @@ RowWork row_work(const std::byte* args) {
           .piece = a.head_dim,
           .kind = a.centred != 0,
           .takes_loose = true,
+          .takes_shifted = true,
           .takes_fours = true};
 }
 

@@ -100,7 +100,8 @@ RowWork row_work(const std::byte* args) {
           .piece = a.head_dim,
           .kind = a.centred != 0,
           .kept = 2,
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_shifted = true};
 }
 
 }  // namespace

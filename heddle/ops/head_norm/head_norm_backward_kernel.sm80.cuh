@@ -25,7 +25,7 @@ struct Kernel {
                          kDy = Config::types().dy.dtype, kDx = Config::types().dx.dtype;
   static constexpr bool kCentred = Config::kKind != 0;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
   using Ahead = PartAhead<Team, Config, 1, kX, kDy>;
@@ -45,6 +45,7 @@ struct Kernel {
       Row::template each<kWords>(columns, [&](i32 n, i32 at) {
         weights[n].load_kept(a.weight.data + i64(first) * size_of(kWeight), at, columns);
       });
+    Row::settle(weights);
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step) {
       Word<kX> all_x[1][kWords];
@@ -84,6 +85,7 @@ struct Kernel {
         for (i32 i = 0; i < 8; ++i)
           parts[n][i] = fma(of_dy[n].get(i), (of_x[n].get(i) - means[0]) * scale, parts[n][i]);
       });
+      Row::template finish<kDx>(row_of(dx, row), elements);
     }
     if (is_head) ahead.template store<Row>(pieces.of(a.dweight_parts, first), parts);
   }

@@ -21,7 +21,7 @@ struct Kernel {
   static constexpr DType kIn = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -37,6 +37,7 @@ struct Kernel {
     Row::template each<kWords>(columns, [&](i32 n, i32 at) { values[n].load(row_of(x, row), at, columns); });
     if (is_head)
       Row::template each<kWords>(columns, [&](i32 n, i32 at) { weights[n].load_kept(weight, at, columns); });
+    Row::settle(values);
     float mean = 0, squares = 0;
     if constexpr (Config::kKind != 0) {
       Row::template each<kWords>(columns, [&](i32 n, i32) {
@@ -59,6 +60,7 @@ struct Kernel {
         return is_head ? (value - mean) * scale * weights[n].get(i) : value;
       }).store(row_of(y, row), at, columns);
     });
+    Row::template finish<kOut>(row_of(y, row), columns);
   }
 };
 

@@ -52,6 +52,7 @@ RowWork row_work(const std::byte* args) {
           .vectors = {&a.weight, &a.bias},
           .takes_several = true,
           .takes_loose = true,
+          .takes_shifted = true,
           .takes_fours = true,
           .takes_clusters = true};
 }

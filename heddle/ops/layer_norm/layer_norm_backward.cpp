@@ -99,7 +99,8 @@ RowWork row_work(const std::byte* args) {
           .at_work = 2,
           .takes_several = true,
           .kept = 2,
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_shifted = true};
 }
 
 }  // namespace

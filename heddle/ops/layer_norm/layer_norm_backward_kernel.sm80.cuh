@@ -26,7 +26,7 @@ struct Kernel {
                          kDx = Config::types().dx.dtype;
   static constexpr bool kHasSum = Config::types().dsum.rank > 0;
   using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
   using Ahead = PartAhead<Team, Config, 2, kX, kDy>;
@@ -48,6 +48,7 @@ struct Kernel {
     Row::template each<kWords>(columns,
                                [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
     Team::meet();
+    Row::settle(weights);
     float first[2 * kRows] = {};  // the sums of x, and of g = dy * weight, row by row
     ahead.wait();
 #pragma unroll
@@ -99,6 +100,7 @@ struct Kernel {
             dbias[n][i] += dy.get(i);
           }
         });
+        Row::template finish<kDx>(row_of(a.dx, row), ahead.elements(step + r));
         mean = sums[2] * share, given = sums[3] * share;
       }
     }

@@ -15,6 +15,7 @@ std::vector<Case> cases() {
                                  {1, 2056},
                                  {3, 8000},
                                  {2, 4101},
+                                 {2, 20001},
                                  {2, 16000}}) {
       const double bound = rounding_bound(type, columns > 20000 ? 64 : 16);  // one thread may add up a row
       LayerNorm args{.x = input(type, {rows, columns}), .weight = input(DType::kF32, {columns})};

@@ -44,6 +44,7 @@ RowWork row_work(const std::byte* args) {
           .matrices = {&a.x, &a.y},
           .vectors = {&a.weight},
           .takes_loose = true,
+          .takes_shifted = true,
           .takes_fours = true,
           .takes_clusters = true};
 }

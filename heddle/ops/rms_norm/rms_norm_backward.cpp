@@ -79,7 +79,8 @@ RowWork row_work(const std::byte* args) {
           .sums = {&a.dweight_parts},
           .takes_several = true,
           .kept = 2,
-          .takes_loose = true};
+          .takes_loose = true,
+          .takes_shifted = true};
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Kernel {
                          kDx = Config::types().dx.dtype;
   static constexpr bool kHasSum = Config::types().dsum.rank > 0;
   using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
   using Ahead = PartAhead<Team, Config, 1, kX, kDy>;
@@ -39,6 +39,7 @@ struct Kernel {
     Row::template each<kWords>(columns,
                                [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
     Team::meet();
+    Row::settle(weights);
 #pragma unroll 1
     for (i32 step = 0; step < steps; step += kRows) {
       Word<kX> all_x[kRows][kWords];
@@ -73,6 +74,7 @@ struct Kernel {
 #pragma unroll
           for (i32 i = 0; i < 8; ++i) parts[n][i] = fma(dy.get(i), x.get(i) * scale, parts[n][i]);
         });
+        Row::template finish<kDx>(row_of(a.dx, row), ahead.elements(step + r));
       }
     }
     ahead.template store<Row>(a.dweight_parts, parts);

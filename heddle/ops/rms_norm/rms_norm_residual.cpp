@@ -52,6 +52,7 @@ RowWork row_work(const std::byte* args) {
           .matrices = {&a.x, &a.residual, &a.y, &a.sum},
           .vectors = {&a.weight},
           .takes_loose = true,
+          .takes_shifted = true,
           .takes_fours = true,
           .takes_clusters = true};
 }

@@ -48,6 +48,7 @@ RowWork row_work(const std::byte* args) {
           .has_long = true,
           .kept = 1,
           .takes_loose = true,
+          .takes_shifted = true,
           .takes_fours = true,
           .takes_clusters = true};
 }

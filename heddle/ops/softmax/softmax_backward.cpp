@@ -47,6 +47,7 @@ RowWork row_work(const std::byte* args) {
           .kept = 2,
           .keeps_part = true,
           .takes_loose = true,
+          .takes_shifted = true,
           .takes_fours = true};
 }
 

@@ -39,7 +39,7 @@ struct Kernel : Types<Config> {
   using T = Types<Config>;
   using T::kThreads, T::kWords, T::kY, T::kDy;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
@@ -50,12 +50,14 @@ struct Kernel : Types<Config> {
     Row::template each<kWords>(columns, [&](i32 n, i32 at) {
       y[n].load(row_of(a.y, row), at, columns), dy[n].load(row_of(a.dy, row), at, columns);
     });
+    Row::settle(y), Row::settle(dy);
     float sum = 0;
     Row::template each<kWords>(columns, [&](i32 n, i32) { sum = T::add(sum, y[n], dy[n]); });
     sum = Team::reduce(Sum(), sum);
     Row::template each<kWords>(columns, [&](i32 n, i32 at) {
       T::template result<Word<T::kDx>>(sum, y[n], dy[n]).store(row_of(a.dx, row), at, columns);
     });
+    Row::template finish<T::kDx>(row_of(a.dx, row), columns);
   }
 };
 
@@ -64,7 +66,7 @@ struct LongKernel : Types<Config> {
   using T = Types<Config>;
   using T::kThreads, T::kWords, T::kY, T::kDy;
   using Team = RowTeam<kThreads, kThreads>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 

@@ -42,7 +42,7 @@ Case not_finite(i32 columns) {
 std::vector<Case> cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
-    for (auto [rows, columns] : {std::pair{1, 1}, {19, 64}, {5, 37}, {33, 300}, {2, 40008}})
+    for (auto [rows, columns] : {std::pair{1, 1}, {19, 64}, {5, 37}, {33, 300}, {3, 3001}, {2, 40008}})
       for (double spread : {1.0, 90.0})  // 90: weights down to the smallest that f32 holds
         if (columns < 1000 || spread > 1.0) cases.push_back(spread_by(spread, type, rows, columns));
   // For a cluster of 16, and longer than what it keeps. Hundreds of elements have most of the weight.

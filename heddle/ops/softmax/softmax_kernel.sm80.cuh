@@ -24,7 +24,7 @@ struct Kernel {
   static constexpr i32 kWords = Config::kWords, kRows = Config::kRows;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads, Config::kCluster>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
   // Single elements are decoded one by one, which takes longer than memory does: their weights are kept, and the maximum of all comes
@@ -43,6 +43,8 @@ struct Kernel {
     };
     each([&](i32 r, i32 n, i32 at) { values[r][n].load(row_of(a.x, rows.row[r]), at, columns); });
     Team::meet();
+#pragma unroll
+    for (auto& of_row : values) Row::settle(of_row);
     Softsum all[kRows];
     each([&](i32 r, i32 n, i32) {
 #pragma unroll
@@ -74,6 +76,8 @@ struct Kernel {
         return scales[r] * (kKeeps ? weights[r][n][i] : weight_of(values[r][n].get(i), all[r].top));
       }).store(row_of(a.y, rows.row[r]), at, columns);
     });
+#pragma unroll
+    for (i32 r = 0; r < kRows; ++r) Row::template finish<kOut>(row_of(a.y, rows.row[r]), rows.elements[r]);
   }
 };
 
@@ -83,7 +87,7 @@ struct LongKernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, kThreads>;
-  using Row = RowShare<Team, Config::kShare>;
+  using Row = RowShare<Team, Config::kShare, kWords>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
