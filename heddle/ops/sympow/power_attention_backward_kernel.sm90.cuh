@@ -3,16 +3,12 @@
 // two products, and the gradients of scores, in registers, times the keys.
 #pragma once
 
-#include "heddle/kit/arch/bulk.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/attention/products.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/move/chip.cuh"
-#include "heddle/kit/move/roles.cuh"
-#include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
 #include "heddle/ops/sympow/power_attention_backward.h"
@@ -32,79 +28,25 @@ struct KernelConfig {
 };
 
 template <class Config>
-struct Kernel {
-  static constexpr PowerAttentionBackward kTypes = Config::types();
-  static constexpr DType kType = kTypes.q.dtype, kOut = kTypes.dq.dtype;
-  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kWideRows = Config::kWideRows, kColumns = Config::kColumns, kGroups = 2;
-  static constexpr i32 kKeys = 64, kRows = 64 * kGroups, kWide = (kColumns + 63) / 64, kDim = kWideRows * 64;
-  static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128;
-  using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;  // keys, values
-  using Queries = SlotRing<2, (kWideRows + kWide) * kRowBytes>;        // queries, dy
-  static constexpr u32 kThreads = 128 * (kGroups + 1), kGateBytes = kGroups * 2 * kKeys * 4;
+struct Kernel;
+template <class Config>
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionBackward, 2, 232, 2, true>;
 
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Producer, Multiplier>;
+// Maps: q, k, v, dy.
+template <class Config>
+struct Kernel : FrameOf<Config> {
+  using Base = FrameOf<Config>;
+  using Base::kType, Base::kTerms, Base::kWideRows, Base::kColumns, Base::kRows, Base::kBox, Base::kRowBytes,
+      Base::kDim;
+  using Queries = typename Base::Own;
+  using Ring = typename Base::Ring;
+  static constexpr DType kOut = Base::kTypes.dq.dtype;
+  static constexpr i32 kKeys = Base::kBlock, kOwnMaps[2] = {0, 3}, kBlockMaps[2] = {1, 2};
+  static constexpr u32 kFactBytes = Base::kGroups * 2 * kKeys * 4;  // gates
 
   using Place = QueryTile<kRows, kKeys>;
 
-  static void run(const PowerAttentionBackward& a, const TensorMap* maps, u8* workspace) {
-    const arch::OnChip gates = chip() + (Queries::kBytes + Ring::kBytes);
-    const Queries queries{chip(), gates + kGateBytes};
-    const Ring ring{chip() + Queries::kBytes, queries.barriers + Queries::kBarrierBytes};
-    if (threadIdx.x == 0) queries.init(kGroups), ring.init(kGroups);
-    __syncthreads();
-    if (threadIdx.x < 128) {
-      All::template enter<Producer>();
-      if (threadIdx.x == 0) produce(queries, ring, a, maps);
-    } else {
-      All::template enter<Multiplier>();
-      multiply(queries, ring, gates, a, reinterpret_cast<const float2*>(workspace));
-    }
-  }
-
-  // Maps: q, k, v, dy.
-  static void produce(const Queries& queries, const Ring& ring, const PowerAttentionBackward& a,
-                      const TensorMap* maps) {
-    typename Queries::Place q;
-    typename Ring::Place place;
-    const i32 all = tiles_of<kRows>(a);
-#pragma unroll 1
-    for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
-      const Place at(a, t);
-      const i32 blocks = at.blocks();
-      if (blocks == 0) continue;
-      queries.begin(q);
-#pragma unroll
-      for (i32 wide = 0; wide < kWideRows + kWide; ++wide)
-#pragma unroll 1
-        for (i32 row = 0; row < kRows; row += 64) {
-          const bool of_q = wide < kWideRows;
-          arch::load_box(queries.slot(q) + (wide * kRowBytes + row * 128), maps + (of_q ? 0 : 3),
-                         queries.full(q),
-                         arch::Corner4{(of_q ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
-        }
-      q.next();
-#pragma unroll 1
-      for (i32 n = 0; n < blocks; ++n, place.next()) {
-        ring.begin(place);
-        const i32 key = at.chunk_begin + n * kKeys;
-#pragma unroll
-        for (i32 box = 0; box < kWideRows + kWide; ++box) {
-          const bool of_keys = box < kWideRows;
-          arch::load_box(ring.slot(place) + box * kBox, maps + (of_keys ? 1 : 2), ring.full(place),
-                         arch::Corner4{(of_keys ? box : box - kWideRows) * 64, at.h, key, at.b});
-        }
-      }
-    }
-  }
-
-  // Sums of log gates and gradients of rows, within the tensor.
-  static float gate(const PowerAttentionBackward& a, const Place& at, i32 t) {
-    const i32 inside = min(t, a.l.size[1] - 1);
-    return reinterpret_cast<const float*>(a.l.data)[at.b * a.l.stride[0] + inside * a.l.stride[1] + at.h];
-  }
+  // The gradient of a row's sums, within the tensor.
   static float2 of_row(const PowerAttentionBackward& a, const float2* rows, const Place& at, i32 t) {
     const i32 inside = min(t, a.q.size[1] - 1);
     return rows[(i64(at.b) * a.q.size[1] + inside) * a.q.size[2] + at.h];
@@ -126,18 +68,19 @@ struct Kernel {
       const i32 blocks = at.blocks(), first = at.begin + i32(group) * 64;  // the group's first query
       if (blocks == 0) continue;
       float row_gate[2] = {0, 0}, gate_sum[2] = {0, 0};
-      if (gated) row_gate[0] = gate(a, at, at.begin + row), row_gate[1] = gate(a, at, at.begin + row + 8);
+      if (gated)
+        row_gate[0] = gate_of(a, at, at.begin + row), row_gate[1] = gate_of(a, at, at.begin + row + 8);
       const float2 given[2] = {of_row(a, rows, at, at.begin + row), of_row(a, rows, at, at.begin + row + 8)};
       float sums[kDim / 2];
 #pragma unroll
       for (i32 i = 0; i < kDim / 2; ++i) sums[i] = 0;
       // Gates are asked for a block ahead.
-      float next_gate = gated && member < kKeys ? gate(a, at, at.chunk_begin + i32(member)) : 0.0f;
-      float next_last = gated ? gate(a, at, at.chunk_begin + kKeys - 1) : 0.0f;
+      float next_gate = gated && member < kKeys ? gate_of(a, at, at.chunk_begin + i32(member)) : 0.0f;
+      float next_last = gated ? gate_of(a, at, at.chunk_begin + kKeys - 1) : 0.0f;
       queries.wait(q);
 #pragma unroll 1
       for (i32 n = 0; n < blocks; ++n, place.next()) {
-        const i32 key = at.chunk_begin + n * kKeys;
+        const i32 key = at.block(n);
         ring.wait(place);
         if (key >= first + 64 || first >= at.end) {  // no query of the group sees the block
           if (member == 0) ring.release(place);
@@ -146,9 +89,10 @@ struct Kernel {
         float scores[kKeys / 2], weights[kKeys / 2];
         arch::keep(scores), arch::keep(weights);
         arch::begin_products();
-        product<kWideRows * 4>(scores, queries.slot(q) + group * 8192, ring.slot(place));
-        product<(kColumns + 15) / 16>(weights, queries.slot(q) + (kWideRows * kRowBytes + group * 8192),
-                                      ring.slot(place) + kWideRows * kBox);
+        Base::template product<kWideRows * 4>(scores, queries.slot(q) + group * 8192, ring.slot(place));
+        Base::template product<(kColumns + 15) / 16>(weights,
+                                                     queries.slot(q) + (kWideRows * kRowBytes + group * 8192),
+                                                     ring.slot(place) + kWideRows * kBox);
         arch::commit_products();
         const arch::OnChip here = mine + turn * (kKeys * 4);
         const bool apart = key + kKeys <= first;  // all queries come after the block
@@ -158,9 +102,9 @@ struct Kernel {
           if (member < kKeys) {
             const float value = apart ? __expf(next_last - next_gate) : next_gate;
             arch::store_shared(here + member * 4, value);
-            next_gate = gate(a, at, key + kKeys + i32(member));
+            next_gate = gate_of(a, at, key + kKeys + i32(member));
           }
-          next_last = gate(a, at, key + 2 * kKeys - 1);
+          next_last = gate_of(a, at, key + 2 * kKeys - 1);
           arch::sync_threads<128>(1 + group);
           turn ^= 1;
         }
@@ -186,15 +130,6 @@ struct Kernel {
       q.next();
       finish(sums, gate_sum, row_gate, given, a, at, row);
     }
-  }
-  // Rows of the queries' slot times rows of a block.
-  template <i32 kSteps>
-  static void product(float (&to)[kKeys / 2], arch::OnChip left, arch::OnChip right) {
-#pragma unroll
-    for (i32 i = 0; i < kSteps; ++i)
-      arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(
-          to, arch::descriptor(left + (i / 4 * kRowBytes + i % 4 * 32)),
-          arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
   }
 
   // The terms of the pairs of a block, besides scores and gradients of weights.

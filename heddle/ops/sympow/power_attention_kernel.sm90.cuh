@@ -4,16 +4,12 @@
 // block; else it is computed for each pair, so that nothing overflows.
 #pragma once
 
-#include "heddle/kit/arch/bulk.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/attention/products.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/move/chip.cuh"
-#include "heddle/kit/move/roles.cuh"
-#include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
 #include "heddle/kit/rows/vec8.cuh"
@@ -34,82 +30,33 @@ struct KernelConfig {
 };
 
 template <class Config>
-struct Kernel {
-  static constexpr PowerAttention kTypes = Config::types();
-  static constexpr DType kType = kTypes.q.dtype, kOut = kTypes.y.dtype;
-  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kWideRows = Config::kWideRows, kColumns = Config::kColumns, kGroups = Config::kGroups;
-  static constexpr i32 kKeys = 64, kRows = 64 * kGroups, kWide = (kColumns + 63) / 64;
-  static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128;
-  using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;
-  using Queries = SlotRing<1, kWideRows * kRowBytes>;
-  static constexpr u32 kThreads = 128 * (kGroups + 1), kGateBytes = kGroups * 2 * kKeys * 4;
+struct Kernel;
+template <class Config>
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttention, Config::kGroups,
+                      Config::kGroups == 2   ? 232
+                      : Config::kGroups == 3 ? 152
+                                             : 104,
+                      1, false>;
 
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : kGroups == 3 ? 152 : 104>;
-  using All = Roles<Producer, Multiplier>;
+template <class Config>
+struct Kernel : FrameOf<Config> {
+  using Base = FrameOf<Config>;
+  using Base::kType, Base::kTerms, Base::kWideRows, Base::kColumns, Base::kRows, Base::kBox, Base::kRowBytes;
+  using Queries = typename Base::Own;
+  using Ring = typename Base::Ring;
+  static constexpr DType kOut = Base::kTypes.y.dtype;
+  static constexpr i32 kKeys = Base::kBlock, kOwnMaps[2] = {0, 0}, kBlockMaps[2] = {1, 2};
+  static constexpr u32 kFactBytes = Base::kGroups * 2 * kKeys * 4;  // gates
 
   using Place = QueryTile<kRows, kKeys>;
 
-  static void run(const PowerAttention& a, const TensorMap* maps, u8*) {
-    const arch::OnChip gates = chip() + (Queries::kBytes + Ring::kBytes);
-    const Queries queries{chip(), gates + kGateBytes};
-    const Ring ring{chip() + Queries::kBytes, queries.barriers + Queries::kBarrierBytes};
-    if (threadIdx.x == 0) queries.init(kGroups), ring.init(kGroups);
-    __syncthreads();
-    if (threadIdx.x < 128) {
-      All::template enter<Producer>();
-      if (threadIdx.x == 0) produce(queries, ring, a, maps);
-    } else {
-      All::template enter<Multiplier>();
-      multiply(queries, ring, gates, a);
-    }
-  }
-
-  static void produce(const Queries& queries, const Ring& ring, const PowerAttention& a,
-                      const TensorMap* maps) {
-    typename Queries::Place q;
-    typename Ring::Place place;
-    const i32 all = tiles_of<kRows>(a);
-#pragma unroll 1
-    for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
-      const Place at(a, t);
-      const i32 blocks = at.blocks();
-      if (blocks == 0) continue;
-      queries.begin(q);
-#pragma unroll
-      for (i32 wide = 0; wide < kWideRows; ++wide)
-#pragma unroll 1
-        for (i32 row = 0; row < kRows; row += 64)
-          arch::load_box(queries.slot(q) + (wide * kRowBytes + row * 128), maps, queries.full(q),
-                         arch::Corner4{wide * 64, at.h, at.begin + row, at.b});
-      q.next();
-#pragma unroll 1
-      for (i32 n = 0; n < blocks; ++n, place.next()) {
-        ring.begin(place);
-        const i32 key = at.chunk_begin + n * kKeys;
-#pragma unroll
-        for (i32 box = 0; box < kWideRows + kWide; ++box) {
-          const bool of_keys = box < kWideRows;
-          arch::load_box(ring.slot(place) + box * kBox, maps + (of_keys ? 1 : 2), ring.full(place),
-                         arch::Corner4{(of_keys ? box : box - kWideRows) * 64, at.h, key, at.b});
-        }
-      }
-    }
-  }
-
-  // The gates' sum of a position, within the tensor.
-  static float gate(const PowerAttention& a, const Place& at, i32 t) {
-    const i32 inside = min(t, a.l.size[1] - 1);
-    return reinterpret_cast<const float*>(a.l.data)[at.b * a.l.stride[0] + inside * a.l.stride[1] + at.h];
-  }
   static u8* row_of(const Tensor& tensor, const Place& at, i32 t, DType type) {
     return tensor.data +
            (at.b * tensor.stride[0] + t * tensor.stride[1] + at.h * tensor.stride[2]) * size_of(type);
   }
 
-  static void multiply(const Queries& queries, const Ring& ring, arch::OnChip gates,
-                       const PowerAttention& a) {
+  static void multiply(const Queries& queries, const Ring& ring, arch::OnChip gates, const PowerAttention& a,
+                       const float2*) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
     const i32 row = i32(group * 64 + member / 32 * 16 + lane() / 4);  // and the one 8 below
     const arch::OnChip mine = gates + group * (2 * kKeys * 4);
@@ -125,31 +72,26 @@ struct Kernel {
       const i32 blocks = at.blocks(), first = at.begin + i32(group) * 64;  // the group's first query
       if (blocks == 0) continue;
       float row_gate[2] = {0, 0}, total[2] = {0, 0};
-      if (gated) row_gate[0] = gate(a, at, at.begin + row), row_gate[1] = gate(a, at, at.begin + row + 8);
+      if (gated)
+        row_gate[0] = gate_of(a, at, at.begin + row), row_gate[1] = gate_of(a, at, at.begin + row + 8);
       float sums[kColumns / 2];
       begin_sums(sums, total, row_gate, factor, a, at, row);
       // Gates are asked for a block ahead.
-      float next_gate = gated && member < kKeys ? gate(a, at, at.chunk_begin + i32(member)) : 0.0f;
-      float next_last = gated ? gate(a, at, at.chunk_begin + kKeys - 1) : 0.0f;
+      float next_gate = gated && member < kKeys ? gate_of(a, at, at.chunk_begin + i32(member)) : 0.0f;
+      float next_last = gated ? gate_of(a, at, at.chunk_begin + kKeys - 1) : 0.0f;
       queries.wait(q);
       // No query of the group sees the blocks after `seen`.
       const i32 seen = first < at.end ? min(blocks, (first + 64 - at.chunk_begin) / kKeys) : 0;
       i32 n = 0;
 #pragma unroll 1
       for (; n < seen; ++n) {
-        const i32 key = at.chunk_begin + n * kKeys;
+        const i32 key = at.block(n);
         ring.wait(place);
         const bool apart = key + kKeys <= first;  // all queries come after the block
         float scores[kKeys / 2];
         arch::keep(scores);
         arch::begin_products();
-#pragma unroll
-        for (i32 i = 0; i < 4 * kWideRows; ++i) {
-          const u64 left =
-              arch::descriptor(queries.slot(q) + (i / 4 * kRowBytes + group * 8192 + i % 4 * 32));
-          const u64 right = arch::descriptor(ring.slot(place) + (i / 4 * kBox + i % 4 * 32));
-          arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(scores, left, right, i > 0);
-        }
+        Base::template product<kWideRows * 4>(scores, queries.slot(q) + group * 8192, ring.slot(place));
         arch::commit_products();
         float of_row[2] = {factor, factor};
         const arch::OnChip here = mine + turn * (kKeys * 4);
@@ -159,9 +101,9 @@ struct Kernel {
           if (member < kKeys) {
             const float value = apart ? __expf(next_last - next_gate) : next_gate;
             arch::store_shared(here + member * 4, value);
-            next_gate = gate(a, at, key + kKeys + i32(member));
+            next_gate = gate_of(a, at, key + kKeys + i32(member));
           }
-          next_last = gate(a, at, key + 2 * kKeys - 1);
+          next_last = gate_of(a, at, key + 2 * kKeys - 1);
           arch::sync_threads<128>(1 + group);
           turn ^= 1;
         }

@@ -4,7 +4,6 @@
 // registers, the left operands of the products that give dv and dk.
 #pragma once
 
-#include "heddle/kit/arch/bulk.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/pairs.cuh"
 #include "heddle/kit/arch/thread.cuh"
@@ -12,9 +11,6 @@
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/attention/products.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/move/chip.cuh"
-#include "heddle/kit/move/roles.cuh"
-#include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
 #include "heddle/ops/sympow/power_attention_keys_backward.h"
@@ -34,22 +30,21 @@ struct KernelConfig {
 };
 
 template <class Config>
-struct Kernel {
-  static constexpr PowerAttentionKeysBackward kTypes = Config::types();
-  static constexpr DType kType = kTypes.q.dtype, kOut = kTypes.dk.dtype, kOutValues = kTypes.dv.dtype;
-  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kWideRows = Config::kWideRows, kColumns = Config::kColumns, kGroups = 2;
-  static constexpr i32 kQueries = 64, kRows = 64 * kGroups, kWide = (kColumns + 63) / 64,
-                       kDim = kWideRows * 64;
-  static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128;
-  using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;  // queries, dy
-  using Keys = SlotRing<2, (kWideRows + kWide) * kRowBytes>;           // keys, values
-  static constexpr u32 kThreads = 128 * (kGroups + 1), kFactBytes = kQueries * 16;
-  static constexpr u32 kGateBytes = kGroups * 2 * kFactBytes;
+struct Kernel;
+template <class Config>
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionKeysBackward, 2, 232, 2, true>;
 
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Producer, Multiplier>;
+// Maps: q, k, v, dy.
+template <class Config>
+struct Kernel : FrameOf<Config> {
+  using Base = FrameOf<Config>;
+  using Base::kType, Base::kTerms, Base::kWideRows, Base::kColumns, Base::kRows, Base::kBox, Base::kRowBytes,
+      Base::kDim;
+  using Keys = typename Base::Own;
+  using Ring = typename Base::Ring;
+  static constexpr DType kOut = Base::kTypes.dk.dtype, kOutValues = Base::kTypes.dv.dtype;
+  static constexpr i32 kQueries = Base::kBlock, kOwnMaps[2] = {1, 2}, kBlockMaps[2] = {0, 3};
+  static constexpr u32 kGroupBytes = 2 * kQueries * 16, kFactBytes = Base::kGroups * kGroupBytes;
 
   // Tiles of a chunk, the longest first.
   struct Place {
@@ -62,59 +57,10 @@ struct Kernel {
       b = tile / all / a.q.size[2], h = tile / all % a.q.size[2];
       begin = chunks.chunk_begin(chunk) + tile % per * kRows, end = chunks.chunk_end(chunk);
     }
+    i32 block(i32 n) const { return begin + n * kQueries; }
     // Blocks of queries that the tile reads.
     i32 blocks() const { return begin < end ? (end - begin + kQueries - 1) / kQueries : 0; }
   };
-
-  static void run(const PowerAttentionKeysBackward& a, const TensorMap* maps, u8* workspace) {
-    const arch::OnChip facts = chip() + (Keys::kBytes + Ring::kBytes);
-    const Keys keys{chip(), facts + kGateBytes};
-    const Ring ring{chip() + Keys::kBytes, keys.barriers + Keys::kBarrierBytes};
-    if (threadIdx.x == 0) keys.init(kGroups), ring.init(kGroups);
-    __syncthreads();
-    if (threadIdx.x < 128) {
-      All::template enter<Producer>();
-      if (threadIdx.x == 0) produce(keys, ring, a, maps);
-    } else {
-      All::template enter<Multiplier>();
-      multiply(keys, ring, facts, a, reinterpret_cast<const float2*>(workspace));
-    }
-  }
-
-  // Maps: q, k, v, dy.
-  static void produce(const Keys& keys, const Ring& ring, const PowerAttentionKeysBackward& a,
-                      const TensorMap* maps) {
-    typename Keys::Place k;
-    typename Ring::Place place;
-    const i32 all = tiles_of<kRows>(a);
-#pragma unroll 1
-    for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
-      const Place at(a, t);
-      const i32 blocks = at.blocks();
-      if (blocks == 0) continue;
-      keys.begin(k);
-#pragma unroll
-      for (i32 wide = 0; wide < kWideRows + kWide; ++wide)
-#pragma unroll 1
-        for (i32 row = 0; row < kRows; row += 64) {
-          const bool of_k = wide < kWideRows;
-          arch::load_box(keys.slot(k) + (wide * kRowBytes + row * 128), maps + (of_k ? 1 : 2), keys.full(k),
-                         arch::Corner4{(of_k ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
-        }
-      k.next();
-#pragma unroll 1
-      for (i32 n = 0; n < blocks; ++n, place.next()) {
-        ring.begin(place);
-#pragma unroll
-        for (i32 box = 0; box < kWideRows + kWide; ++box) {
-          const bool of_q = box < kWideRows;
-          arch::load_box(
-              ring.slot(place) + box * kBox, maps + (of_q ? 0 : 3), ring.full(place),
-              arch::Corner4{(of_q ? box : box - kWideRows) * 64, at.h, at.begin + n * kQueries, at.b});
-        }
-      }
-    }
-  }
 
   static float gate(const PowerAttentionKeysBackward& a, const Place& at, i32 t) {
     const i32 inside = min(t, a.q.size[1] - 1);
@@ -133,7 +79,7 @@ struct Kernel {
                        const PowerAttentionKeysBackward& a, const float2* rows) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
     const i32 row = i32(group * 64 + member / 32 * 16 + lane() / 4);  // and the one 8 below
-    const arch::OnChip mine = facts + group * (2 * kFactBytes);
+    const arch::OnChip mine = facts + group * kGroupBytes;
     typename Keys::Place k;
     typename Ring::Place place;
     const i32 all = tiles_of<kRows>(a);
@@ -156,7 +102,7 @@ struct Kernel {
       if (member < kQueries) next = facts_of(a, rows, at, first + i32(member));
 #pragma unroll 1
       for (i32 n = 0; n < blocks; ++n, place.next()) {
-        const i32 query = at.begin + n * kQueries;
+        const i32 query = at.block(n);
         ring.wait(place);
         if (query < first || first >= at.end) {  // these queries come before the group's keys
           if (member == 0) ring.release(place);
@@ -165,11 +111,12 @@ struct Kernel {
         float scores[kQueries / 2], given[kQueries / 2];
         arch::keep(scores), arch::keep(given);
         arch::begin_products();
-        product<kWideRows * 4>(scores, keys.slot(k) + group * 8192, ring.slot(place));
-        product<(kColumns + 15) / 16>(given, keys.slot(k) + (kWideRows * kRowBytes + group * 8192),
-                                      ring.slot(place) + kWideRows * kBox);
+        Base::template product<kWideRows * 4>(scores, keys.slot(k) + group * 8192, ring.slot(place));
+        Base::template product<(kColumns + 15) / 16>(given,
+                                                     keys.slot(k) + (kWideRows * kRowBytes + group * 8192),
+                                                     ring.slot(place) + kWideRows * kBox);
         arch::commit_products();
-        const arch::OnChip here = mine + turn * kFactBytes;
+        const arch::OnChip here = mine + turn * (kGroupBytes / 2);
         const bool apart = query >= first + 64 && query + kQueries <= at.end;  // all come after the keys
         float of_key[2];
 #pragma unroll
@@ -213,15 +160,6 @@ struct Kernel {
       store<kOut>(dk, a.dk, at, row), store<kOutValues>(dv, a.dv, at, row);
       store_gates(gate_sum, a, at, row);
     }
-  }
-  // Rows of the keys' slot times rows of a block.
-  template <i32 kSteps>
-  static void product(float (&to)[kQueries / 2], arch::OnChip left, arch::OnChip right) {
-#pragma unroll
-    for (i32 i = 0; i < kSteps; ++i)
-      arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(
-          to, arch::descriptor(left + (i / 4 * kRowBytes + i % 4 * 32)),
-          arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
   }
 
   // The terms of the pairs of a block, besides scores and gradients of weights.
