@@ -12,6 +12,15 @@ inline u32 pack_pair(float first, float second) {
   return kType == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
 }
 
+// Stores pair `number` of a row.
+template <DType kType>
+inline void put_pair(u8* row, i32 number, float first, float second) {
+  if constexpr (kType == DType::kF32)
+    reinterpret_cast<float2*>(row)[number] = {first, second};
+  else
+    reinterpret_cast<u32*>(row)[number] = pack_pair<kType>(first, second);
+}
+
 // Stores two columns of a row, as far as the matrix has them. Its rows begin at multiples of 16 bytes, and `column` is even.
 template <DType kType>
 inline void store_pair(const Tensor& y, i32 row, i32 column, float first, float second) {

@@ -21,8 +21,11 @@
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/ops/sympow/mma_sympow.h"
+#include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
 
 namespace heddle::device::mma_sympow {
+
+using namespace sympow_parts;
 
 struct KernelConfig {
   static constexpr i32 kPower = 2;
@@ -59,10 +62,6 @@ struct Kernel {
   static constexpr u32 kBox = 64 * 128;
   using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;
   static constexpr u32 kThreads = 128 * (kGroups + 1);
-
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Producer, Multiplier>;
 
   struct Place {
     i32 b, h, chunk, begin, steps, part;
@@ -107,20 +106,9 @@ struct Kernel {
 
   static void run(const MmaSympow& a, const TensorMap* maps, u8*) {
     const Ring ring{chip(), chip() + Ring::kBytes};
-    if (threadIdx.x == 0) ring.init(kGroups * kCluster);
-    if constexpr (kCluster > 1)
-      arch::sync_cluster();
-    else
-      __syncthreads();
-    const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
-    if (threadIdx.x < 128) {
-      All::template enter<Producer>();
-      if (threadIdx.x == 0) produce(ring, a, maps, rank);
-    } else {
-      All::template enter<Multiplier>();
-      multiply(ring, a, rank);
-    }
-    if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
+    run_roles<kCluster, Role<128, 40>, Role<128 * kGroups, 232>>(
+        [&] { ring.init(kGroups * kCluster); }, [&](u32 rank) { produce(ring, a, maps, rank); },
+        [&](u32 rank) { multiply(ring, a, rank); });
   }
 
   // Each CTA of a cluster brings its positions to all.
@@ -156,12 +144,7 @@ struct Kernel {
     const u32 from0 = warp * 8 + lane() % 4, from1 = from0 + 4;
     typename Ring::Place place, made, done;  // for products; for left operands; for what is given back
     const auto release = [&] {
-      if (member < u32(kCluster)) {
-        if constexpr (kCluster > 1)
-          ring.release_at(done, member);
-        else
-          ring.release(done);
-      }
+      release_stage<kCluster>(ring, done, member);
       done.next();
     };
     const EveryTile<kCluster> mine;
@@ -252,14 +235,9 @@ struct Kernel {
           a.s.data +
           (at.b * a.s.stride[0] + at.h * a.s.stride[1] + (row + half * 8) * a.s.stride[2]) * size_of(kOut);
 #pragma unroll
-      for (i32 j = 0; j < kColumns / 8; ++j) {
-        const float x = sums[4 * j + 2 * half] * scale, y = sums[4 * j + 2 * half + 1] * scale;
-        const i32 pair = 4 * j + i32(lane() % 4);
-        if constexpr (kOut == DType::kF32)
-          reinterpret_cast<float2*>(to)[pair] = {x, y};
-        else
-          reinterpret_cast<u32*>(to)[pair] = pack_pair<kOut>(x, y);
-      }
+      for (i32 j = 0; j < kColumns / 8; ++j)
+        put_pair<kOut>(to, 4 * j + i32(lane() % 4), sums[4 * j + 2 * half] * scale,
+                       sums[4 * j + 2 * half + 1] * scale);
     }
   }
 };

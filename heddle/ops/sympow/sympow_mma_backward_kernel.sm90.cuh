@@ -5,17 +5,11 @@
 // multiply: its products with x0 and x1, summed, are also the gradient of their product.
 #pragma once
 
-#include "heddle/kit/arch/bulk.cuh"
-#include "heddle/kit/arch/cluster.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/pairs.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/move/chip.cuh"
-#include "heddle/kit/move/next_tile.cuh"
-#include "heddle/kit/move/roles.cuh"
-#include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
 #include "heddle/ops/sympow/sympow_mma_backward.h"
@@ -35,82 +29,27 @@ struct KernelConfig {
 };
 
 template <class Config>
-struct Kernel {
-  static constexpr SympowMmaBackward kTypes = Config::types();
-  static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.dx.dtype;
-  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
-  static constexpr i32 kCluster = Config::kCluster, kPower = Config::kPower;
-  static constexpr i32 kBlocks = i32(sympow_width(kPower, 8 * kTiles) / kSympowGroup);
-  static constexpr i32 kPer = kBlocks % 2 == 0 ? 2 : 1;  // blocks in a stage
-  static constexpr i32 kWide = (kColumns + 63) / 64;     // boxes of 64 columns of the state and of dy
-  static constexpr i32 kWideRows = (kTiles + 7) / 8;     // boxes of 64 elements of x
-  static constexpr i32 kRows = 64 * kGroups;
-  static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
-  using Ring = SlotRing<Config::kStages, kPer * kBlock>;
-  using RowRing = SlotRing<2, (kWideRows + kWide) * kRowBytes>;  // x, then dy
-  static constexpr u32 kThreads = 128 * (kGroups + 1), kSlotBytes = kTiles * 128 * 16;
+struct Kernel;
+template <class Config>
+using FrameOf = Frame<Kernel<Config>, Config, SympowMmaBackward,
+                      sympow_width(Config::kPower, 8 * Config::kTiles) / kSympowGroup % 2 == 0 ? 2 : 1,
+                      Config::kGroups == 2 ? 232 : 152, true>;
 
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 152>;
-  using All = Roles<Producer, Multiplier>;
+// Maps: x, dy, the state.
+template <class Config>
+struct Kernel : FrameOf<Config> {
+  using Base = FrameOf<Config>;
+  using Base::kType, Base::kTerms, Base::kTiles, Base::kColumns, Base::kPower, Base::kBlocks, Base::kCluster,
+      Base::kPer, Base::kWideRows, Base::kBox, Base::kBlock, Base::kRowBytes;
+  using typename Base::Place, typename Base::Ring, typename Base::RowRing;
+  static constexpr DType kOut = Base::kTypes.dx.dtype;
+  static constexpr u32 kSlotBytes = kTiles * 128 * 16, kFactBytes = Base::kGroups * kSlotBytes;
 
-  using Place = RowTile<kRows, kCluster, kBlocks>;
-
-  static void run(const SympowMmaBackward& a, const TensorMap* maps, u8*) {
-    const arch::OnChip slots = chip() + (RowRing::kBytes + Ring::kBytes);
-    const RowRing rows{chip(), slots + kGroups * kSlotBytes};
-    const Ring ring{chip() + RowRing::kBytes, rows.barriers + RowRing::kBarrierBytes};
-    if (threadIdx.x == 0) rows.init(kGroups), ring.init(kGroups * kCluster);
-    if constexpr (kCluster > 1)
-      arch::sync_cluster();
-    else
-      __syncthreads();
-    const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
-    if (threadIdx.x < 128) {
-      All::template enter<Producer>();
-      if (threadIdx.x == 0) produce(rows, ring, a, maps, rank);
-    } else {
-      All::template enter<Multiplier>();
-      multiply(rows, ring, slots, a, rank);
-    }
-    if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
-  }
-
-  static void produce(const RowRing& rows, const Ring& ring, const SympowMmaBackward& a,
-                      const TensorMap* maps, u32 rank) {
-    typename RowRing::Place x;
-    typename Ring::Place place;
-    const EveryTile<kCluster> mine;
-    const i32 all = Place::tiles(a);
-#pragma unroll 1
-    for (i32 t = mine.first; t < all; t += mine.stride) {
-      const Place at(a, t, rank);
-      rows.begin(x);
-#pragma unroll
-      for (i32 wide = 0; wide < kWideRows + kWide; ++wide)
-#pragma unroll 1
-        for (i32 row = 0; row < kRows; row += 64) {
-          const bool of_x = wide < kWideRows;
-          arch::load_box(rows.slot(x) + (wide * kRowBytes + row * 128), maps + (of_x ? 0 : 1), rows.full(x),
-                         arch::Corner4{(of_x ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
-        }
-      x.next();
-      bring_state<kPower, kTiles, kPer, kCluster, kWide>(ring, place, maps + 2, at, rank);
-    }
-  }
   // Adds gradients of blocks to dx, in the order of use.
-  struct Factors {
-    arch::OnChip mine;   // place of pair 0 of tile 0 of the first row
+  struct Factors : Base::RowPairs {
     arch::OnChip slots;  // the thread has 16 bytes a tile, elements j and j + 1 of both rows
-    u32 swizzle;         // both rows have it
     float x0[8][2], of_s0[8][2];
 
-    u32 pair(i32 row, i32 s) const {
-      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
-      return arch::load_pair(mine +
-                             (row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16)));
-    }
     void clear() const {
 #pragma unroll
       for (i32 s = 0; s < kTiles; ++s) arch::store_floats(slots + s * 2048, {0, 0, 0, 0});
@@ -118,7 +57,7 @@ struct Kernel {
     void begin_tile(i32 s0) {
 #pragma unroll
       for (i32 row = 0; row < 2; ++row) {
-        const u32 own = pair(row, s0);
+        const u32 own = this->pair(row, s0);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c) {
           const float2 two = unpack_pair<kType>(__shfl_sync(~0u, own, (lane() & ~3u) + c));
@@ -187,7 +126,7 @@ struct Kernel {
     }
   };
   struct FourthFolder : Factors {
-    using Factors::of_s0, Factors::pair, Factors::x0;
+    using Factors::of_s0, Factors::pair, Factors::x0, Factors::element;
     i32 block = 0;                                  // the next
     i32 first = 0, second = 0, slow = 0, fast = 0;  // its tiles; the first two have one element each
     float weight = 1, of_fast[2][2] = {}, of_first[2][2] = {}, of_second[2][2] = {};
@@ -248,20 +187,12 @@ struct Kernel {
       const bool has = i32(lane() % 4) == i / 2;
       to[0] += has && i % 2 == 0 ? more : 0.0f, to[1] += has && i % 2 != 0 ? more : 0.0f;
     }
-    float element(i32 row, i32 s, i32 i) const {
-      // `mine` is the lane's own pair.
-      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
-      const u32 at = this->mine.at - lane() % 4 * 4 + row * 1024 + wide +
-                     (((kWideRows > 1 ? tile % 8 : tile) ^ this->swizzle) * 16) + u32(i) / 2 * 4;
-      const float2 both = unpack_pair<kType>(arch::load_pair({at}));
-      return i % 2 == 0 ? both.x : both.y;
-    }
   };
   static auto folder_of(arch::OnChip mine, arch::OnChip slots, u32 swizzle) {
     if constexpr (kPower == 4)
-      return FourthFolder{{mine, slots, swizzle}};
+      return FourthFolder{{{mine, swizzle}, slots}};
     else
-      return SquareFolder{{mine, slots, swizzle}};
+      return SquareFolder{{{mine, swizzle}, slots}};
   }
 
   static void multiply(const RowRing& rows, const Ring& ring, arch::OnChip slots, const SympowMmaBackward& a,
@@ -270,12 +201,7 @@ struct Kernel {
     typename RowRing::Place x;
     typename Ring::Place place, done;
     const auto release = [&] {
-      if (member < u32(kCluster)) {
-        if constexpr (kCluster > 1)
-          ring.release_at(done, member);
-        else
-          ring.release(done);
-      }
+      release_stage<kCluster>(ring, done, member);
       done.next();
     };
     const EveryTile<kCluster> mine;
@@ -342,11 +268,7 @@ struct Kernel {
         u8* const to =
             a.dx.data + (at.b * a.dx.stride[0] + t * a.dx.stride[1] + at.h * a.dx.stride[2]) * size_of(kOut);
         const float first = half == 0 ? sum.x : sum.z, second = half == 0 ? sum.y : sum.w;
-        const i32 pair = 4 * s + i32(lane() % 4);
-        if constexpr (kOut == DType::kF32)
-          reinterpret_cast<float2*>(to)[pair] = {first, second};
-        else
-          reinterpret_cast<u32*>(to)[pair] = pack_pair<kOut>(first, second);
+        put_pair<kOut>(to, 4 * s + i32(lane() % 4), first, second);
       }
     }
   }

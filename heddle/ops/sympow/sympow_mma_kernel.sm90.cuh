@@ -7,17 +7,11 @@
 // elements and the weight. Before each block a lane multiplies its pairs of x3 by it.
 #pragma once
 
-#include "heddle/kit/arch/bulk.cuh"
-#include "heddle/kit/arch/cluster.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/pairs.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/move/chip.cuh"
-#include "heddle/kit/move/next_tile.cuh"
-#include "heddle/kit/move/roles.cuh"
-#include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
 #include "heddle/ops/sympow/sympow_mma.h"
@@ -40,84 +34,33 @@ struct KernelConfig {
 };
 
 template <class Config>
-struct Kernel {
-  static constexpr SympowMma kTypes = Config::types();
-  static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.y.dtype;
-  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
-  static constexpr i32 kPower = Config::kPower,
-                       kBlocks = i32(sympow_width(kPower, 8 * kTiles) / kSympowGroup);
-  static constexpr i32 kCluster = Config::kCluster, kPer = Config::kPer;
+struct Kernel;
+template <class Config>
+using FrameOf = Frame<Kernel<Config>, Config, SympowMma, Config::kPer,
+                      Config::kGroups == 2   ? 232
+                      : Config::kGroups == 3 ? 152
+                                             : 104,
+                      false>;
+
+template <class Config>
+struct Kernel : FrameOf<Config> {
+  using Base = FrameOf<Config>;
+  using Base::kType, Base::kTerms, Base::kColumns, Base::kPower, Base::kBlocks, Base::kCluster, Base::kPer,
+      Base::kBox, Base::kBlock;
+  using typename Base::Place, typename Base::Ring, typename Base::RowRing;
+  static constexpr DType kOut = Base::kTypes.y.dtype;
+  static constexpr u32 kFactBytes = 0;
   static_assert(kPer == 1 || kBlocks % 2 == 0);
-  static constexpr i32 kWide = (kColumns + 63) / 64;  // boxes of 64 columns of the state
-  static constexpr i32 kWideRows = (kTiles + 7) / 8;  // boxes of 64 elements of x
-  static constexpr i32 kRows = 64 * kGroups;
-  static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
-  using Ring = SlotRing<Config::kStages, kPer * kBlock>;
-  using RowRing = SlotRing<2, kWideRows * kRowBytes>;
-  static constexpr u32 kThreads = 128 * (kGroups + 1);
 
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : kGroups == 3 ? 152 : 104>;
-  using All = Roles<Producer, Multiplier>;
-
-  using Place = RowTile<kRows, kCluster, kBlocks>;
-
-  static void run(const SympowMma& a, const TensorMap* maps, u8*) {
-    const RowRing rows{chip(), chip() + (RowRing::kBytes + Ring::kBytes)};
-    const Ring ring{chip() + RowRing::kBytes, rows.barriers + RowRing::kBarrierBytes};
-    if (threadIdx.x == 0) rows.init(kGroups), ring.init(kGroups * kCluster);
-    if constexpr (kCluster > 1)
-      arch::sync_cluster();
-    else
-      __syncthreads();
-    const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
-    if (threadIdx.x < 128) {
-      All::template enter<Producer>();
-      if (threadIdx.x == 0) produce(rows, ring, a, maps, rank);
-    } else {
-      All::template enter<Multiplier>();
-      multiply(rows, ring, a, rank);
-    }
-    if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
-  }
-
-  static void produce(const RowRing& rows, const Ring& ring, const SympowMma& a, const TensorMap* maps,
-                      u32 rank) {
-    typename RowRing::Place x;
-    typename Ring::Place place;
-    const EveryTile<kCluster> mine;
-    const i32 all = Place::tiles(a);
-#pragma unroll 1
-    for (i32 t = mine.first; t < all; t += mine.stride) {
-      const Place at(a, t, rank);
-      rows.begin(x);
-#pragma unroll
-      for (i32 wide = 0; wide < kWideRows; ++wide)
-#pragma unroll 1
-        for (i32 row = 0; row < kRows; row += 64)
-          arch::load_box(rows.slot(x) + (wide * kRowBytes + row * 128), maps, rows.full(x),
-                         arch::Corner4{wide * 64, at.h, at.begin + row, at.b});
-      x.next();
-      bring_state<kPower, kTiles, kPer, kCluster, kWide>(ring, place, maps + 1, at, rank);
-    }
-  }
   // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.
-  struct Factors {
-    arch::OnChip mine;  // place of pair 0 of tile 0 of the first row
-    u32 swizzle;        // both rows have it
+  struct Factors : Base::RowPairs {
     u32 one[8][2], two[2];
 
-    u32 pair(i32 row, i32 s) const { return arch::load_pair(mine + place(row, s)); }
-    u32 place(i32 row, i32 s) const {
-      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
-      return row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16);
-    }
     // one = the elements of tile s.
     void take(i32 s) {
 #pragma unroll
       for (i32 row = 0; row < 2; ++row) {
-        const u32 own = pair(row, s);
+        const u32 own = this->pair(row, s);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c) {
           const u32 got = __shfl_sync(~0u, own, (lane() & ~3u) + c);
@@ -153,7 +96,7 @@ struct Kernel {
     }
   };
   struct FourthMaker : Factors {
-    using Factors::two, Factors::pair;
+    using Factors::two, Factors::pair, Factors::element;
     i32 block = 0;              // that is made next
     i32 first = 0, second = 0;  // the tiles of its leading elements
     u32 last[2] = {};           // pairs of its last tile
@@ -174,31 +117,21 @@ struct Kernel {
       }
       ++block;
     }
-    float element(i32 row, i32 s, i32 i) const {
-      const u32 of_row = this->mine.at - lane() % 4 * 4;
-      const float2 both = unpack_pair<kType>(arch::load_pair({of_row + this->place(row, s) + i / 2 * 4}));
-      return i % 2 == 0 ? both.x : both.y;
-    }
   };
   static auto maker_of(arch::OnChip mine, u32 swizzle) {
     if constexpr (kPower == 4)
-      return FourthMaker{{mine, swizzle}};
+      return FourthMaker{{{mine, swizzle}}};
     else
-      return SquareMaker{{mine, swizzle}};
+      return SquareMaker{{{mine, swizzle}}};
   }
 
-  static void multiply(const RowRing& rows, const Ring& ring, const SympowMma& a, u32 rank) {
+  static void multiply(const RowRing& rows, const Ring& ring, arch::OnChip, const SympowMma& a, u32 rank) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, row = member / 32 * 16 + lane() / 4;
     typename RowRing::Place x;
     typename Ring::Place place;
     const auto release = [&] {  // the stage before `place`
       const typename Ring::Place done{(place.slot == 0 ? u32(Config::kStages) : place.slot) - 1, 0};
-      if (member < u32(kCluster)) {
-        if constexpr (kCluster > 1)
-          ring.release_at(done, member);
-        else
-          ring.release(done);
-      }
+      release_stage<kCluster>(ring, done, member);
     };
     const EveryTile<kCluster> mine;
     const i32 all = Place::tiles(a);
@@ -260,14 +193,8 @@ struct Kernel {
       u8* const to =
           a.y.data + (at.b * a.y.stride[0] + t * a.y.stride[1] + at.h * a.y.stride[2]) * size_of(kOut);
 #pragma unroll
-      for (i32 j = 0; j < kColumns / 8; ++j) {
-        const float first = sums[4 * j + 2 * half], second = sums[4 * j + 2 * half + 1];
-        const i32 pair = 4 * j + i32(lane() % 4);
-        if constexpr (kOut == DType::kF32)
-          reinterpret_cast<float2*>(to)[pair] = {first, second};
-        else
-          reinterpret_cast<u32*>(to)[pair] = pack_pair<kOut>(first, second);
-      }
+      for (i32 j = 0; j < kColumns / 8; ++j)
+        put_pair<kOut>(to, 4 * j + i32(lane() % 4), sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
     }
   }
 };

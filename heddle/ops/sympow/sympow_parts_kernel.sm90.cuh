@@ -1,9 +1,19 @@
-// Parts of the whole kernels of sympow_mma and its gradient.
+// Parts of the whole kernels of sympow_mma, its gradient and mma_sympow.
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/cluster.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/pairs.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/kernel.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_tile.cuh"
+#include "heddle/ops/sympow/chunk_tiles.h"
+#include "heddle/ops/sympow/sympow_columns.h"
 
 namespace heddle::device::sympow_parts {
 
@@ -68,5 +78,106 @@ inline void bring_state(const Ring& ring, typename Ring::Place& place, const Ten
       for (i32 q = 0; q <= s0; ++q) bring(s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1));
   }
 }
+
+// init() makes barriers in one thread; then one brings, produce(rank), while groups of four warps multiply(rank).
+template <i32 kCluster, class Producer, class Multiplier, class Init, class Produce, class Multiply>
+inline void run_roles(Init&& init, Produce&& produce, Multiply&& multiply) {
+  using All = Roles<Producer, Multiplier>;
+  if (threadIdx.x == 0) init();
+  if constexpr (kCluster > 1)
+    arch::sync_cluster();
+  else
+    __syncthreads();
+  const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
+  if (threadIdx.x < 128) {
+    All::template enter<Producer>();
+    if (threadIdx.x == 0) produce(rank);
+  } else {
+    All::template enter<Multiplier>();
+    multiply(rank);
+  }
+  if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
+}
+
+// Gives a stage back to all CTAs that bring a part of it; `member`: of the group.
+template <i32 kCluster, class Ring>
+inline void release_stage(const Ring& ring, const typename Ring::Place& done, u32 member) {
+  if (member < u32(kCluster)) {
+    if constexpr (kCluster > 1)
+      ring.release_at(done, member);
+    else
+      ring.release(done);
+  }
+}
+
+// The frame of sympow_mma and its gradient: groups of four warps have 64 rows of x each, which have boxes of 64 columns, of map 1, too
+// where kHasColumns. The last map is the state's. Kernel has kFactBytes on chip for multiply(rows, ring, facts, a, rank).
+template <class Kernel, class Config, class Args, i32 kBlocksOfStage, i32 kRegisters, bool kHasColumns>
+struct Frame {
+  static constexpr Args kTypes = Config::types();
+  static constexpr DType kType = kTypes.x.dtype;
+  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
+  static constexpr i32 kCluster = Config::kCluster, kPower = Config::kPower, kPer = kBlocksOfStage;
+  static constexpr i32 kBlocks = i32(sympow_width(kPower, 8 * kTiles) / kSympowGroup);
+  static constexpr i32 kWide = (kColumns + 63) / 64;  // boxes of 64 columns of the state
+  static constexpr i32 kWideRows = (kTiles + 7) / 8;  // boxes of 64 elements of x
+  static constexpr i32 kRows = 64 * kGroups, kBoxes = kHasColumns ? kWideRows + kWide : kWideRows;
+  static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
+  static constexpr u32 kThreads = 128 * (kGroups + 1);
+  using Ring = SlotRing<Config::kStages, kPer * kBlock>;
+  using RowRing = SlotRing<2, kBoxes * kRowBytes>;
+  using Place = RowTile<kRows, kCluster, kBlocks>;
+
+  static void run(const Args& a, const TensorMap* maps, u8*) {
+    const arch::OnChip facts = chip() + (RowRing::kBytes + Ring::kBytes);
+    const RowRing rows{chip(), facts + Kernel::kFactBytes};
+    const Ring ring{chip() + RowRing::kBytes, rows.barriers + RowRing::kBarrierBytes};
+    run_roles<kCluster, Role<128, 40>, Role<128 * kGroups, kRegisters>>(
+        [&] { rows.init(kGroups), ring.init(kGroups * kCluster); },
+        [&](u32 rank) { produce(rows, ring, a, maps, rank); },
+        [&](u32 rank) { Kernel::multiply(rows, ring, facts, a, rank); });
+  }
+
+  static void produce(const RowRing& rows, const Ring& ring, const Args& a, const TensorMap* maps, u32 rank) {
+    typename RowRing::Place x;
+    typename Ring::Place place;
+    const EveryTile<kCluster> mine;
+    const i32 all = Place::tiles(a);
+#pragma unroll 1
+    for (i32 t = mine.first; t < all; t += mine.stride) {
+      const Place at(a, t, rank);
+      rows.begin(x);
+#pragma unroll
+      for (i32 wide = 0; wide < kBoxes; ++wide)
+#pragma unroll 1
+        for (i32 row = 0; row < kRows; row += 64) {
+          const bool of_x = wide < kWideRows;
+          arch::load_box(rows.slot(x) + (wide * kRowBytes + row * 128), maps + (of_x ? 0 : 1), rows.full(x),
+                         arch::Corner4{(of_x ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
+        }
+      x.next();
+      bring_state<kPower, kTiles, kPer, kCluster, kWide>(ring, place, maps + (kHasColumns ? 2 : 1), at, rank);
+    }
+  }
+
+  // A thread has pairs of two rows of x, 8 rows apart: one of each tile.
+  struct RowPairs {
+    arch::OnChip mine;  // place of pair 0 of tile 0 of the first row
+    u32 swizzle;        // both rows have it
+
+    u32 place(i32 row, i32 s) const {
+      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
+      return row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16);
+    }
+    u32 pair(i32 row, i32 s) const { return arch::load_pair(mine + place(row, s)); }
+    // Element i of tile s.
+    float element(i32 row, i32 s, i32 i) const {
+      const u32 of_row = mine.at - lane() % 4 * 4;
+      const float2 both = unpack_pair<kType>(arch::load_pair({of_row + place(row, s) + u32(i) / 2 * 4}));
+      return i % 2 == 0 ? both.x : both.y;
+    }
+  };
+};
 
 }  // namespace heddle::device::sympow_parts
