@@ -2,13 +2,13 @@
 // emulated GPU copies run as late as they may: a missing wait shows there.
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <numeric>
+#include <functional>
+#include <limits>
+#include <map>
 
 #include "heddle/backend/cuda/executors/device_space.h"
 #include "heddle/backend/cuda/executors/gpu_test.h"
 #include "heddle/base/error.h"
-#include "heddle/base/file.h"
 #include "heddle/engine/upload.h"
 #include "heddle/engine/weights.h"
 #include "heddle/ir/executor/transfer.h"
@@ -131,7 +131,37 @@ std::map<std::string, std::vector<std::byte>> content(const ModelGraph& graph, c
   return made;
 }
 
-TEST_F(TransferGpu, WeightsInItsMemoryAreThoseOfTheHost) {
+// The tensors of a checkpoint in the memory of a GPU, each number a little changed.
+std::vector<CallerTensor> changed(const std::string& folder, MemorySpace& space,
+                                  const std::function<std::byte*(size_t)>& room) {
+  const Checkpoint checkpoint(folder);
+  std::vector<CallerTensor> tensors;
+  for (const std::string& name : checkpoint.names()) {
+    const TensorView view = checkpoint.weight(name);
+    std::vector<std::byte> bytes(view.data.begin(), view.data.end());
+    for (size_t i = 0; i < bytes.size(); i += size_t(size_of(view.dtype))) bytes[i] ^= std::byte{1};
+    std::byte* const there = room(bytes.size());
+    space.write(there, bytes.data(), bytes.size());
+    tensors.push_back(
+        {.name = name, .dtype = view.dtype, .shape = view.shape, .data = there, .space = &space});
+  }
+  return tensors;
+}
+
+// The parameter says whether the GPU packs what lies in its memory.
+class WeightsOnGpu : public TransferGpu, public testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    TransferGpu::SetUp();
+    if (!IsSkipped() && GetParam() && !why_no_compiler().empty())
+      GTEST_SKIP() << "nothing compiles the kernels: " << why_no_compiler();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Packed, WeightsOnGpu, testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "ByTheGpu" : "ByTheHost"; });
+
+TEST_P(WeightsOnGpu, AreThoseOfTheHost) {
   for (const char* name : {"llama-bias", "gpt2-tiny", "mixtral-bf16", "gemma-bf16"}) {
     const std::string folder = load_golden(name).folder;
     const std::shared_ptr<const TensorModel> model = open_model(folder);
@@ -140,29 +170,49 @@ TEST_F(TransferGpu, WeightsInItsMemoryAreThoseOfTheHost) {
     const ModelGraph graph = planner.graph(1, 1);
     WeightStore near(*model, graph, 2, nullptr, {}), far(*model, graph, 2, &space(), {});
     EXPECT_EQ(content(graph, far, &space()), content(graph, near, nullptr)) << name;
-    // New weights, which lie in the GPU's memory: all of them, and then every third.
-    const Checkpoint checkpoint(folder);
-    std::vector<CallerTensor> tensors;
-    for (const std::string& tensor : checkpoint.names()) {
-      const TensorView view = checkpoint.weight(tensor);
-      std::vector<std::byte> bytes(view.data.begin(), view.data.end());
-      for (size_t i = 0; i < bytes.size(); i += size_t(size_of(view.dtype))) bytes[i] ^= std::byte{1};
-      std::byte* const there = room(bytes.size());
-      space().write(there, bytes.data(), bytes.size());
-      tensors.push_back(
-          {.name = tensor, .dtype = view.dtype, .shape = view.shape, .data = there, .space = &space()});
-    }
+    // New weights, which lie in the GPU's memory: every third of them, and then all.
+    const std::vector<CallerTensor> all =
+        changed(folder, space(), [this](size_t bytes) { return room(bytes); });
     std::vector<CallerTensor> some;
-    for (size_t i = 0; i < tensors.size(); i += 3) some.push_back(tensors[i]);
-    for (const auto& part : {some, tensors}) {
+    for (size_t i = 0; i < all.size(); i += 3) some.push_back(all[i]);
+    for (const auto& part : {some, all}) {
       const auto values = model->replacing(std::make_shared<CallerTensors>(part, "update"));
       const auto before = content(graph, near, nullptr);
       near.update(graph, *values, 2, [] {});
-      far.update(graph, *values, 2, [] {});
+      far.update(
+          graph, *values, 2, [] {}, GetParam());
       EXPECT_EQ(content(graph, far, &space()), content(graph, near, nullptr)) << name;
       EXPECT_NE(content(graph, near, nullptr), before) << name;
     }
   }
+}
+
+TEST_P(WeightsOnGpu, ThatAreNotFiniteAreRefusedWithTheirPlace) {
+  const std::string folder = load_golden("llama2-tiny").folder;
+  const std::shared_ptr<const TensorModel> model = open_model(folder);
+  EngineOptions options{.executor = "threads"};
+  const ModelGraph graph = make_planner(model, options).graph(1, 1);
+  WeightStore store(*model, graph, 2, &space(), {});
+  const auto before = content(graph, store, &space());
+  const std::vector<CallerTensor> tensors =
+      changed(folder, space(), [this](size_t bytes) { return room(bytes); });
+  for (const CallerTensor& tensor : tensors) {
+    if (tensor.name != "model.layers.1.self_attn.k_proj.weight") continue;
+    const float infinity = std::numeric_limits<float>::infinity();
+    space().write(const_cast<std::byte*>(tensor.data) + 4 * (3 * tensor.shape[1] + 5), &infinity, 4);
+  }
+  const auto values = model->replacing(std::make_shared<CallerTensors>(tensors, "update"));
+  bool changes = false;
+  try {
+    store.update(
+        graph, *values, 2, [&] { changes = true; }, GetParam());
+    ADD_FAILURE() << "was not refused";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "[model.layers.1.self_attn.k_proj.weight] element (3, 5) is inf; weights must be finite");
+  }
+  EXPECT_FALSE(changes);
+  EXPECT_EQ(content(graph, store, &space()), before);
 }
 
 }  // namespace

@@ -365,7 +365,8 @@ std::string Engine::State::first_op_not_finite(SequenceId id, std::span<const i3
   return fmt::format("op by op, in steps of {} rows, all results of these tokens are finite", kRows);
 }
 
-void Engine::update_weights(const WeightValues& values, const std::function<void()>& before) {
+void Engine::update_weights(const WeightValues& values, const std::function<void()>& before,
+                            bool where_they_lie) {
   State& s = *state_;
   const ModelGraph graph = s.planner.graph(1, 1);
   const auto missing = [&](const auto& specs) {
@@ -376,11 +377,12 @@ void Engine::update_weights(const WeightValues& values, const std::function<void
   };
   const bool torn_after = s.torn && (missing(graph.weights) || missing(graph.vectors));
   with_memory_for("an update of the weights", [&] {
-    s.memory.weights->update(graph, values, s.options.threads, [&] {
+    const auto begin = [&] {
       before();
       s.sequences.forget_pages();
       s.torn = true;
-    });
+    };
+    s.memory.weights->update(graph, values, s.options.threads, begin, where_they_lie);
   });
   s.torn = torn_after;
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "heddle/ir/graph.h"
 
 namespace heddle {
+
+class MemorySpace;
 
 // A tensor of a checkpoint: [rows, cols], or [cols, rows] when transposed; a vector has cols = 1. It may be a
 // part of a tensor that has `all` rows: those from `begin` on.
@@ -100,6 +103,8 @@ class WeightValues {
  public:
   virtual ~WeightValues() = default;
   virtual bool has(const std::string&) const { return true; }
+  // The tensor where it lies, if that is in `space`, row after row; nothing: only source() has it.
+  virtual std::optional<SourceData> far(const std::string&, const MemorySpace&) const { return {}; }
   // The view is valid until forget().
   virtual SourceData source(const std::string& tensor) const = 0;
   virtual void forget(const std::string& tensor) const = 0;  // returns its memory to the system

@@ -22,18 +22,13 @@ void store(std::byte* at, Words words) {
   std::memcpy(at, &words, sizeof words);
 }
 
-// The exponent bits that only infinity and NaN have.
-u32 exponent_of(DType dtype) {
-  return dtype == DType::kF32 ? 0x7f800000u : dtype == DType::kBf16 ? 0x7f80u : 0x7c00u;
-}
-
 template <class Element>
 class Packer {
  public:
   Packer(const Weight& weight, std::span<const PackRow> rows)
       : weight_(weight),
         rows_(rows),
-        exponent_(Element(exponent_of(weight.data.dtype))),
+        exponent_(Element(not_finite_exponent(weight.data.dtype))),
         dense_(std::ranges::all_of(rows, [](const PackRow& row) { return row.step == 1; })),
         turned_(lie_turned(rows)) {}
 
@@ -230,8 +225,8 @@ std::vector<std::byte> unpack_row(const Weight& weight, i32 row, const std::byte
 }
 
 std::optional<i64> find_not_finite(DType dtype, const std::byte* from, i64 count) {
-  if (size_of(dtype) == 4) return first_not_finite<u32>(exponent_of(dtype), from, count);
-  return first_not_finite<u16>(u16(exponent_of(dtype)), from, count);
+  if (size_of(dtype) == 4) return first_not_finite<u32>(not_finite_exponent(dtype), from, count);
+  return first_not_finite<u16>(u16(not_finite_exponent(dtype)), from, count);
 }
 
 std::optional<PackPlace> pack_panel(const Weight& weight, std::span<const PackRow> rows, std::byte* base,

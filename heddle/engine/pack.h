@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/executor/panel_packer.h"
 
 namespace heddle {
 

@@ -18,6 +18,7 @@
 #include "heddle/base/progress.h"
 #include "heddle/engine/pack.h"
 #include "heddle/engine/upload.h"
+#include "heddle/ir/executor/panel_packer.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -26,6 +27,7 @@ namespace {
 // A source whose shape and dtype match what the model asks for.
 struct Source {
   const std::byte* data;  // null: it stays as it is packed
+  bool is_far = false;    // it lies in the executor's memory
   DType dtype;
   i64 row_stride, col_stride;                         // elements
   std::shared_ptr<std::vector<std::byte>> converted;  // owns the data if it is a copy in another dtype
@@ -52,10 +54,13 @@ void convert(Source& source, i64 count, DType to) {
   source.dtype = to;
 }
 
+// `space`: where it may lie; null: it must lie in the host's memory.
 Source open_source(const WeightValues& values, const WeightSource& wanted, i32 cols,
-                   std::optional<DType> dtype) {
+                   std::optional<DType> dtype, const MemorySpace* space = nullptr) {
   if (!values.has(wanted.tensor)) return {};
-  const SourceData found = values.source(wanted.tensor);
+  std::optional<SourceData> far = space ? values.far(wanted.tensor, *space) : std::nullopt;
+  if (far && dtype && far->dtype != *dtype) far.reset();
+  const SourceData found = far ? *far : values.source(wanted.tensor);
   std::vector<i64> shape = {wanted.rows, cols};
   if (cols == 1) shape = {wanted.rows};
   if (wanted.transposed) std::swap(shape[0], shape[1]);
@@ -66,7 +71,11 @@ Source open_source(const WeightValues& values, const WeightSource& wanted, i32 c
          shape);
   if (!is_wide_float(found.dtype))
     fail(ErrorCode::kUnsupported, "[{}] is {}; must be f32, f16 or bf16", wanted.tensor, name(found.dtype));
-  Source source{found.bytes.data() + begin * size_of(found.dtype), found.dtype, cols, 1, nullptr};
+  Source source{.data = found.bytes.data() + begin * size_of(found.dtype),
+                .is_far = far.has_value(),
+                .dtype = found.dtype,
+                .row_stride = cols,
+                .col_stride = 1};
   if (dtype && found.dtype != *dtype) convert(source, count, *dtype);
   if (wanted.transposed) source.row_stride = 1, source.col_stride = wanted.rows;
   return source;
@@ -88,13 +97,21 @@ enum class Onto {
   kPacked
 };  // zeros that nothing has touched; undefined; the weight before
 
+// The first columns of rows in the executor's memory: null for a row that stays as it is packed.
+struct FarRows {
+  std::vector<const std::byte*> rows;
+  i64 step = 0;  // bytes from one column to the next
+};
+
 // A matrix, or all matrices of a weight, on the way from its sources to panels.
 class Packing {
  public:
-  Packing(const WeightSpec& spec, const Weight& weight, const WeightValues& values)
+  // `space`: where sources may lie, for far_rows() alone; null: pack() needs them in the host's memory.
+  Packing(const WeightSpec& spec, const Weight& weight, const WeightValues& values,
+          const MemorySpace* space = nullptr)
       : spec_(spec), weight_(weight) {
     for (const WeightSource& source : spec.sources) {
-      sources_.push_back(open_source(values, source, spec.cols, spec.dtype));
+      sources_.push_back(open_source(values, source, spec.cols, spec.dtype, space));
       begins_.push_back(begins_.back() + source.rows);
     }
     for (i32 p = 0; p < weight.panels(); ++p) table_.push_back(u64(p) * u64(weight.panel_bytes()));
@@ -106,6 +123,24 @@ class Packing {
   // True if some source stays as it is packed.
   bool keeps_some() const {
     return std::ranges::any_of(sources_, [](const Source& source) { return !source.data; });
+  }
+
+  // Where all rows lie in the executor's memory. Nothing: some lie elsewhere, or unlike others.
+  std::optional<FarRows> far_rows() const {
+    FarRows made;
+    for (const Source& source : sources_) {
+      if (!source.data) continue;
+      const i64 step = source.col_stride * size_of(source.dtype);
+      if (!source.is_far || (made.step != 0 && made.step != step)) return std::nullopt;
+      made.step = step;
+    }
+    for (i32 at = 0; at < begins_.back(); ++at) {
+      const auto [s, row] = find_row(at);
+      const Source& source = sources_[s];
+      made.rows.push_back(source.data ? source.data + row * source.row_stride * size_of(source.dtype)
+                                      : nullptr);
+    }
+    return made;
   }
 
   // A band holds the panels of the same rows of a matrix. Bands follow one another.
@@ -246,13 +281,17 @@ bool has_some(const WeightValues& values, const std::vector<WeightSource>& sourc
   return std::ranges::any_of(sources, [&](const WeightSource& source) { return values.has(source.tensor); });
 }
 
-// Throws Error for a tensor of another shape or type than the graph has, and for a number that is not finite.
-void require_finite(const ModelGraph& graph, const WeightValues& values, int threads) {
+// Throws Error for a tensor of another shape or type than the graph has, and for a number that is not finite. `packer`: looks
+// at tensors that lie in `space`; null: the host looks at all.
+void require_finite(const ModelGraph& graph, const WeightValues& values, int threads,
+                    const MemorySpace* space, PanelPacker* packer) {
   std::set<std::string> seen;
   const auto look = [&](const WeightSource& wanted, i32 cols) {
-    const Source source = open_source(values, wanted, cols, std::nullopt);
-    if (!source.data || !seen.insert(wanted.tensor + std::to_string(wanted.begin)).second) return;
+    if (!seen.insert(wanted.tensor + std::to_string(wanted.begin)).second) return;
+    const Source source = open_source(values, wanted, cols, std::nullopt, packer ? space : nullptr);
+    if (!source.data) return;
     const i64 count = i64(wanted.rows) * cols, part = 1 << 20;
+    if (source.is_far) return packer->look(source.dtype, source.data, count);
     parallel_for(size_t((count + part - 1) / part), threads, [&](size_t job) {
       const i64 begin = i64(job) * part, end = std::min(begin + part, count);
       const std::byte* from = source.data + begin * size_of(source.dtype);
@@ -267,6 +306,8 @@ void require_finite(const ModelGraph& graph, const WeightValues& values, int thr
     for (const WeightSource& source : spec.sources) look(source, spec.cols);
   for (const auto& [name, spec] : graph.vectors)
     for (const WeightSource& source : spec.sources) look(source, 1);
+  if (packer && !packer->all_finite())
+    require_finite(graph, values, threads, nullptr, nullptr);  // which says where
 }
 
 }  // namespace
@@ -322,29 +363,40 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
 }
 
 void WeightStore::update(const ModelGraph& graph, const WeightValues& values, int threads,
-                         const std::function<void()>& before) {
-  require_finite(graph, values, threads);
-  const std::map<u32, Weight> weights = weights_of(graph.graph);
+                         const std::function<void()>& before, bool where_they_lie) {
+  const std::unique_ptr<PanelPacker> packer = where_they_lie && space_ ? space_->panel_packer() : nullptr;
+  require_finite(graph, values, threads, space_, packer.get());
+  // All that can fail without a fault of a device comes before the first change.
+  std::map<u32, Weight> by_host;
+  std::map<u32, std::pair<Weight, FarRows>> by_packer;
+  for (const auto& [b, weight] : weights_of(graph.graph)) {
+    const WeightSpec& spec = graph.weights.at(graph.graph.buffers()[b].name);
+    if (!has_some(values, spec.sources)) continue;
+    if (auto far = packer ? Packing(spec, weight, values, space_).far_rows() : std::nullopt)
+      by_packer.emplace(b, std::pair(weight, std::move(*far)));
+    else
+      by_host.emplace(b, weight);
+  }
   std::optional<Upload> upload;
-  if (space_) upload.emplace(upload_of(weights, *space_));
+  if (space_ && !by_host.empty()) upload.emplace(upload_of(by_host, *space_));
   before();
+  const auto to = [&](u32 b) { return data(graph.graph.buffers()[b].name); };
+  for (const auto& [b, far] : by_packer) packer->pack(far.first, far.second.rows, far.second.step, to(b));
   const auto forget = [&](const std::vector<WeightSource>& sources) {
     for (const WeightSource& source : sources)
       if (values.has(source.tensor)) values.forget(source.tensor);
   };
-  for (const auto& [b, weight] : weights) {
-    const Buffer& buffer = graph.graph.buffers()[b];
-    const WeightSpec& spec = graph.weights.at(buffer.name);
-    if (!has_some(values, spec.sources)) continue;
+  for (const auto& [b, weight] : by_host) {
+    const WeightSpec& spec = graph.weights.at(graph.graph.buffers()[b].name);
     const Packing packing(spec, weight, values);
-    std::byte* const kept = entries_.at(buffer.name).data.data();
     if (space_)
-      pack_to(*space_, kept, packing, weight, threads, *upload, [] {});
+      pack_to(*space_, to(b), packing, weight, threads, *upload, [] {});
     else
-      packing.pack(threads, 0, packing.bands(), kept, Onto::kPacked, [] {});
+      packing.pack(threads, 0, packing.bands(), to(b), Onto::kPacked, [] {});
     forget(spec.sources);
   }
   if (upload) upload->finish();
+  if (packer) packer->finish();
   for (const auto& [key, spec] : graph.vectors) {
     if (!has_some(values, spec.sources)) continue;
     Storage& kept = entries_.at(key).data;

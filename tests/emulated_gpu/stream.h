@@ -45,6 +45,7 @@ struct Stream {
 
   void launch(Operation work) {
     finish();
+    if (late) return work();
     busy = true;
     kernel = std::thread([this, work = std::move(work)] {
       work();

@@ -2,7 +2,13 @@
 
 #include <cstring>
 
+#include "heddle/ir/executor/panel_packer.h"
+
 namespace heddle {
+
+std::unique_ptr<PanelPacker> MemorySpace::panel_packer() {
+  return nullptr;
+}
 
 void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes) {
   if (bytes == 0) return;

@@ -8,6 +8,7 @@
 
 namespace heddle {
 
+class PanelPacker;    // ir/executor/panel_packer.h
 class TransferQueue;  // ir/executor/transfer.h
 
 // Memory whose addresses the host cannot dereference. A copy is complete when the call returns.
@@ -22,6 +23,7 @@ class MemorySpace {
   // For copies that run while their caller works (ir/executor/transfer.h): a queue, and zeroed memory of the host.
   virtual std::unique_ptr<TransferQueue> transfers();
   virtual std::shared_ptr<std::byte> host_memory(size_t bytes);
+  virtual std::unique_ptr<PanelPacker> panel_packer();  // null: the host packs
 };
 
 // Copy to and from an executor's buffers. They lie in `space`, or in the host's memory when it is null.

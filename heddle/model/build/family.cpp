@@ -78,8 +78,7 @@ const Family& family_of(const Config& config) {
   refuse_type(config, known);
 }
 
-SourceData source_of(const Checkpoint& checkpoint, const std::string& name) {
-  const TensorView view = checkpoint.weight(name);
+SourceData data_of(const TensorView& view) {
   return {view.dtype, {view.shape.begin(), view.shape.end()}, view.data};
 }
 
@@ -90,7 +89,11 @@ class Replacements : public WeightValues {
 
   bool has(const std::string& tensor) const override { return tensors_.has(names_.stored(tensor)); }
   SourceData source(const std::string& tensor) const override {
-    return source_of(tensors_, names_.stored(tensor));
+    return data_of(tensors_.weight(names_.stored(tensor)));
+  }
+  std::optional<SourceData> far(const std::string& tensor, const MemorySpace& space) const override {
+    const auto found = tensors_.far(names_.stored(tensor), space);
+    return found ? std::optional(data_of(*found)) : std::nullopt;
   }
   void forget(const std::string& tensor) const override { tensors_.forget(names_.stored(tensor)); }
 
@@ -121,7 +124,7 @@ class CheckpointModel : public TensorModel {
     return builder.take();
   }
   SourceData source(const std::string& tensor) const override {
-    return source_of(checkpoint_, names_.stored(tensor));
+    return data_of(checkpoint_.weight(names_.stored(tensor)));
   }
   std::string fingerprint() const override { return checkpoint_.fingerprint(); }
   void forget(const std::string& tensor) const override { checkpoint_.forget(names_.stored(tensor)); }

@@ -96,6 +96,20 @@ std::span<const std::byte> CallerTensors::bytes(const std::string& name) const {
   }
 }
 
+void CallerTensors::copy_part(const std::string& name, size_t begin, std::span<std::byte> to) const {
+  const CallerTensor& tensor = at(name);
+  if (!tensor.space || !tensor.strides.empty()) return TensorSource::copy_part(name, begin, to);
+  require_unchanged();
+  copy_from(tensor.space, to.data(), tensor.data + begin, to.size());
+}
+
+const std::byte* CallerTensors::far(const std::string& name, const MemorySpace& space) const {
+  require_unchanged();
+  const CallerTensor& tensor = at(name);
+  const bool aligned = reinterpret_cast<size_t>(tensor.data) % size_t(size_of(tensor.dtype)) == 0;
+  return tensor.space == &space && tensor.strides.empty() && aligned ? tensor.data : nullptr;
+}
+
 void CallerTensors::require_unchanged() const {
   if (closed_)
     fail(ErrorCode::kInvalidArgument, "[{}] they were read when the model was made; give them again", path_);

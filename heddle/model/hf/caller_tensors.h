@@ -31,6 +31,8 @@ class CallerTensors : public TensorSource {
   // A tensor that is not aligned, does not lie row after row or lies on a device is copied until forget(). Tensors that
   // are one memory share the copy.
   std::span<const std::byte> bytes(const std::string& name) const override;
+  void copy_part(const std::string& name, size_t begin, std::span<std::byte> to) const override;
+  const std::byte* far(const std::string& name, const MemorySpace& space) const override;
   void require_undamaged(const std::string&) const override {}
   void require_unchanged() const override;
   void forget(const std::string& name) override;

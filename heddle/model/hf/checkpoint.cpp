@@ -232,6 +232,14 @@ TensorView Checkpoint::weight(const std::string& name) const {
   return {name, type, shape(name), converted(name), file.path()};
 }
 
+std::optional<TensorView> Checkpoint::far(const std::string& name, const MemorySpace& space) const {
+  const TensorEntry& stored = entry(name);
+  if (!stored.dtype || !is_wide_float(*stored.dtype)) return std::nullopt;
+  const std::byte* address = file_with(name).far(name, space);
+  if (!address) return std::nullopt;
+  return TensorView{name, *stored.dtype, stored.shape, {address, stored.size}, folder_};
+}
+
 std::span<const std::byte> Checkpoint::converted(const std::string& name) const {
   auto [place, is_new] = converted_.try_emplace(name);
   if (!is_new) return place->second;
@@ -252,11 +260,10 @@ std::string Checkpoint::fingerprint() const {
   for (const std::string& name : names_) {
     const TensorEntry& entry = this->entry(name);
     parts.push_back(fmt::format("{} {} {}", name, entry.type, shape_text(entry.shape)));
-    const std::span<const std::byte> data = file_with(name).bytes(name);
-    const size_t size = std::min(data.size(), kSample), last = data.size() - size;
+    const size_t size = std::min(entry.size, kSample), last = entry.size - size;
     for (const size_t begin : {size_t{0}, last / 2, last}) {
-      const auto sample = data.subspan(begin, size);
-      parts.emplace_back(reinterpret_cast<const char*>(sample.data()), sample.size());
+      std::string& sample = parts.emplace_back(size, '\0');
+      file_with(name).copy_part(name, begin, std::as_writable_bytes(std::span(sample)));
     }
   }
   for (const auto& file : files_) file->require_unchanged();

@@ -61,6 +61,8 @@ class Checkpoint {
   // are. This does not check that
   // values are finite; code that reads all of them does. The view is valid until forget().
   TensorView weight(const std::string& name) const;
+  // The weight in `space`, if it lies there and is stored as floats; nothing: only weight() has it.
+  std::optional<TensorView> far(const std::string& name, const MemorySpace& space) const;
   // Tells the checkpoint from others: a digest of config.json and of each tensor's name, type, shape and
   // three samples of its data (beginning, middle and end, 4 KB each). It does not depend on the number of
   // files. Programs hold no weights, so a change that the samples miss cannot make a program wrong.

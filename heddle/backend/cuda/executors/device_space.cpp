@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "heddle/backend/cuda/executors/panel_packer.h"
 #include "heddle/backend/cuda/runtime/memory.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/executor/transfer.h"
@@ -122,6 +123,10 @@ class DeviceSpace : public MemorySpace {
     const ContextScope scope(stream_.context());
     auto buffer = std::make_shared<PinnedBuffer>(bytes, device_);
     return {buffer, buffer->data()};
+  }
+  std::unique_ptr<PanelPacker> panel_packer() override {
+    const ContextScope scope(stream_.context());
+    return make_panel_packer(device_);
   }
 
  private:
