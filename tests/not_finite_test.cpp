@@ -37,20 +37,24 @@ void put(EditableTensor& tensor, size_t index, float value) {
   std::memcpy(&tensor.data[index * 2], &half, 2);
 }
 
-// GPT-2 whose learnt position 5 overflows in the first norm.
+// Makes a GPT-2 whose learnt position 5 overflows in the first norm.
+std::string overflowing_model(Scratch& scratch, const std::string& name) {
+  const std::string folder = scratch.link_model(kTree + "/tests/goldens/models/gpt2-tiny", name);
+  edit_tensors(folder + "/model.safetensors", [](EditableTensors& tensors) {
+    const auto found = std::ranges::find_if(
+        tensors, [](const auto& tensor) { return tensor.first.ends_with("wpe.weight"); });
+    ASSERT_NE(found, tensors.end());
+    const auto width = size_t(found->second.shape[1]);
+    for (size_t i = 0; i < width; ++i) put(found->second, 5 * width + i, kHuge);
+  });
+  return folder;
+}
+
 class Overflow : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string why = get_executor(GetParam()).unavailable(); !why.empty()) GTEST_SKIP() << why;
-    const std::string folder = scratch.link_model(kTree + "/tests/goldens/models/gpt2-tiny", "model");
-    edit_tensors(folder + "/model.safetensors", [](EditableTensors& tensors) {
-      const auto found = std::ranges::find_if(
-          tensors, [](const auto& tensor) { return tensor.first.ends_with("wpe.weight"); });
-      ASSERT_NE(found, tensors.end());
-      const auto width = size_t(found->second.shape[1]);
-      for (size_t i = 0; i < width; ++i) put(found->second, 5 * width + i, kHuge);
-    });
-    model = open_model(folder);
+    model = open_model(overflowing_model(scratch, "model"));
   }
   std::unique_ptr<Engine> engine(bool all_logits = false) const {
     return std::make_unique<Engine>(model, EngineOptions{.executor = GetParam(),
@@ -283,6 +287,19 @@ TEST_F(Commands, NameThePromptOfABatch) {
     EXPECT_NE(outcome.err.find("heddle: [" + prompts + ":2] [logits] position "), std::string::npos)
         << outcome.err;
   }
+}
+
+TEST_F(Commands, AnswerTheOtherPromptsOfABatch) {
+  const std::string overflowing = overflowing_model(scratch, "overflowing"), out = scratch.path("out");
+  std::filesystem::remove(overflowing + "/tokenizer.json");
+  std::filesystem::copy(kTree + "/models/storyteller/tokenizer.json", overflowing + "/tokenizer.json");
+  write_file(prompts, "{\"tokens\": [5, 6, 7], \"max_tokens\": 9}\n{\"tokens\": [5], \"max_tokens\": 4}\n");
+  const Outcome outcome =
+      run_program({.args = {"generate", overflowing, "--prompts", prompts, "--out", out}});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("heddle: [" + prompts + ":1] [logits] position 5"), std::string::npos)
+      << outcome.err;
+  EXPECT_TRUE(read_file(out).starts_with("{\"id\":2,")) << read_file(out);
 }
 
 TEST_F(Commands, NameAWeightThatIsNoNumber) {

@@ -1,6 +1,9 @@
 #include "heddle/session/prompt_batch.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 #include "heddle/base/digest.h"
@@ -8,6 +11,7 @@
 #include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/session/answer_json.h"
+#include "heddle/session/service.h"
 #include "heddle/text/tokenizer_files.h"
 
 namespace heddle {
@@ -138,43 +142,89 @@ void PromptBatch::require_same(const Json& result, const AnswerSettings& setting
          where, differences);
 }
 
+namespace {
+
+// The requests that have ended, by their numbers, for the thread that writes their results.
+class EndedRequests {
+ public:
+  auto listener(size_t number) {
+    return [this, number](const Ticket& ticket) {
+      if (!ticket.has_ended()) return;
+      const std::lock_guard lock(mutex_);
+      numbers_.push_back(number);
+      came_.notify_one();
+    };
+  }
+  // Waits for a moment.
+  std::optional<size_t> next() {
+    std::unique_lock lock(mutex_);
+    came_.wait_for(lock, Ticket::kPeriod, [this] { return !numbers_.empty(); });
+    if (numbers_.empty()) return {};
+    const size_t number = numbers_.front();
+    numbers_.pop_front();
+    return number;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::deque<size_t> numbers_;
+};
+
+}  // namespace
+
 PromptBatchStats PromptBatch::run(Engine& engine, const StopCallback& stop,
                                   const std::function<void()>& on_done) {
-  PromptBatchStats stats;
-  Batcher batcher(engine, stop);
-  std::vector<std::pair<const Asked*, size_t>> begun;
+  struct Begun {
+    Asked* asked;
+    i32 index;
+    std::shared_ptr<Answer> answer;
+  };
+  std::vector<Begun> begun;
+  std::vector<Request> requests;
+  EndedRequests ended;
   for (Asked& asked : asked_)
-    for (i32 i = 0; i < options_.n; ++i)
-      if (!asked.done[size_t(i)]) {
-        batcher.add(job_of(asked, i, on_done));
-        begun.emplace_back(&asked, size_t(i));
-      }
+    for (i32 i = 0; i < options_.n; ++i) {
+      if (asked.done[size_t(i)]) continue;
+      auto answer = std::make_shared<Answer>(settings_of(asked, i), asked.tokens, tokenizer_);
+      answer->prompt_name = fmt::format("{}:{}", options_.prompts, asked.line.line);
+      requests.push_back({.job = answer, .on_change = ended.listener(begun.size())});
+      begun.push_back({&asked, i, std::move(answer)});
+    }
+  PromptBatchStats stats;
   const Stopwatch watch;
-  while (!batcher.idle() && !stop()) batcher.step();
-  stats.seconds = watch.seconds();
-  for (const auto& [asked, i] : begun)
-    if (asked->done[i])
+  Service service(engine);
+  const auto tickets = service.submit(std::move(requests));
+  std::exception_ptr error;  // the first
+  for (size_t left = tickets.size(); left > 0 && !stop();) {
+    const std::optional<size_t> at = ended.next();
+    if (!at) continue;
+    --left;
+    const auto& [asked, index, answer] = begun[*at];
+    if (tickets[*at]->state() == TicketState::kFinished) {
       ++(asked->line.settings.sampling.needs_host().empty() ? stats.by_program : stats.by_host);
-  stats.steps = batcher.stats();
+      write(*asked, index, *answer);
+      if (on_done) on_done();
+    } else if (!error) {
+      error = tickets[*at]->error();
+    }
+  }
+  service.stop();
+  stats.seconds = watch.seconds();
+  if (error && !stop()) std::rethrow_exception(error);
+  stats.steps = service.stats().batch;
   return stats;
 }
 
-std::shared_ptr<Answer> PromptBatch::job_of(Asked& asked, i32 index, const std::function<void()>& on_done) {
-  const AnswerSettings settings = settings_of(asked, index);
-  auto job = std::make_shared<Answer>(settings, asked.tokens, tokenizer_);
-  job->prompt_name = fmt::format("{}:{}", options_.prompts, asked.line.line);
-  job->on_end = [this, &asked, &on_done, index, made = made_with(settings), answer = job.get()] {
-    Json line = Json::object({{"id", parse_json(asked.line.id, "id")}});
-    if (options_.n > 1) line["index"] = index;
-    const Json members = json_of(*answer);
-    for (const auto& [name, value] : members.members()) line[name] = value;
-    line["made_with"] = made;
-    results_->append(line.dump());
-    asked.done[size_t(index)] = true;
-    ++done_;
-    if (on_done) on_done();
-  };
-  return job;
+void PromptBatch::write(Asked& asked, i32 index, const Answer& answer) {
+  Json line = Json::object({{"id", parse_json(asked.line.id, "id")}});
+  if (options_.n > 1) line["index"] = index;
+  const Json members = json_of(answer);
+  for (const auto& [name, value] : members.members()) line[name] = value;
+  line["made_with"] = made_with(settings_of(asked, index));
+  results_->append(line.dump());
+  asked.done[size_t(index)] = true;
+  ++done_;
 }
 
 }  // namespace heddle

@@ -52,7 +52,8 @@ class PromptBatch {
   std::optional<u64> seed() const { return seed_; }  // that was drawn, if any prompt needs one
   size_t cut() const { return results_->cut(); }     // bytes of an incomplete last result, which were removed
 
-  // Computes the missing answers on an engine with this context. It calls on_done() after each answer.
+  // Computes the missing answers on an engine with this context, by a Service (service.h). It calls on_done() after each answer,
+  // on this thread. Where an answer fails, the others are made, and then it throws the first error.
   PromptBatchStats run(Engine& engine, const StopCallback& stop = never_stop,
                        const std::function<void()>& on_done = {});
 
@@ -72,7 +73,7 @@ class PromptBatch {
   // Says how an answer is made, for its result.
   Json made_with(const AnswerSettings& settings) const;
   void require_same(const Json& result, const AnswerSettings& settings, const std::string& where) const;
-  std::shared_ptr<Answer> job_of(Asked& asked, i32 index, const std::function<void()>& on_done);
+  void write(Asked& asked, i32 index, const Answer& answer);
 
   PromptBatchOptions options_;
   const Tokenizer& tokenizer_;

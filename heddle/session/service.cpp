@@ -28,7 +28,7 @@ bool Ticket::end(TicketState state, const std::exception_ptr& error) {
     error_ = error;
     changed_.notify_all();
   }
-  if (request_.on_change) request_.on_change();
+  if (request_.on_change) request_.on_change(*this);
   return true;
 }
 
@@ -39,7 +39,7 @@ void Ticket::change(TicketState state) {
     state_ = state;
     if (lookers_ > 0) changed_.notify_all();
   }
-  if (request_.on_change) request_.on_change();
+  if (request_.on_change) request_.on_change(*this);
 }
 
 void Ticket::cancel() {

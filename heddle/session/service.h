@@ -25,13 +25,15 @@ namespace heddle {
 
 using ServiceTime = std::chrono::steady_clock::time_point;
 
+class Ticket;
+
 struct Request {
   std::shared_ptr<BatchJob> job;  // the service's thread calls it, until the ticket has ended
   i32 priority = 0;               // higher ones first; equal ones as they came
   // From then on it gets no more tokens, whether it runs or still waits.
   std::optional<ServiceTime> deadline = {};
   // Called after each change that Ticket::wait() would see, on the thread that makes it; must not wait for anything.
-  std::function<void()> on_change = {};
+  std::function<void(const Ticket&)> on_change = {};
 };
 
 enum class TicketState : u8 {
