@@ -127,6 +127,13 @@ struct Budget {
   friend constexpr bool operator==(const Budget&, const Budget&) = default;
 };
 
+// The most stages, at most `most`, with which budget_of(stages) takes at most `bytes` of shared memory. All stages take the same.
+template <class BudgetOf>
+constexpr i32 most_stages(i32 most, i64 bytes, const BudgetOf& budget_of) {
+  const i64 besides = budget_of(0).shared_bytes(), stage = budget_of(1).shared_bytes() - besides;
+  return (bytes - besides) / stage < most ? i32((bytes - besides) / stage) : most;
+}
+
 // The table of a budget as text: lines of a name and numbers.
 struct BudgetText {
   static constexpr i32 kMost = 2048;

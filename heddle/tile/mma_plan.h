@@ -68,6 +68,9 @@ struct OperandTile {
     return along % span_elements() == 0 && across % 8 == 0;
   }
   constexpr i32 blocks() const { return (major == Major::kK ? depth : rows) / span_elements(); }
+  constexpr i32 lines() const {
+    return major == Major::kK ? rows : depth;
+  }  // of `span` bytes, that a block has
   constexpr i32 block_bytes() const { return bytes() / blocks(); }
   // Element row + rows * k to its place, in elements, before words are permuted.
   constexpr Layout layout() const {
@@ -76,6 +79,14 @@ struct OperandTile {
     return line(wide, 1).with(rows / wide, depth * wide).with(depth, wide);
   }
   constexpr Swizzle swizzle() const { return swizzle_of_span(span).in_units(element_bytes); }
+  // Where the 16-byte word of a row of a block lies in that row, in words.
+  constexpr u32 permuted(u32 word, u32 row) const {
+    return word ^ row / (128 / u32(span)) % (u32(span) / 16);
+  }
+  // The same memory seen with the roles of k and of m or n exchanged: rows of values are the depth of weights times values.
+  constexpr OperandTile turned() const {
+    return {depth, rows, element_bytes, major == Major::kK ? Major::kOuter : Major::kK, span};
+  }
   constexpr i32 place(i32 row, i32 k) const { return swizzle()(layout()(row + rows * k)); }
 };
 

@@ -71,6 +71,21 @@ TEST(MmaPlan, DescriptorBitsAreThoseOfThePtxIsa) {
   EXPECT_EQ(step_bytes({128, 64, 2, Major::kOuter, 128}, 1), 2048);
 }
 
+TEST(OperandTile, SeesTheSameMemoryBothWays) {
+  for (const i32 span : {16, 32, 64, 128}) {
+    const OperandTile rows{64, 128, 2, Major::kK, span}, turned = rows.turned();
+    ASSERT_TRUE(turned.exists());
+    for (i32 row = 0; row < 64; ++row)
+      for (i32 k = 0; k < 128; ++k) {
+        EXPECT_EQ(turned.place(k, row), rows.place(row, k));
+        const u32 in_row = u32(k) % u32(rows.span_elements()), word = in_row / 8;
+        const i32 block = k / rows.span_elements() * rows.block_bytes() / 2;
+        EXPECT_EQ(rows.place(row, k),
+                  block + row * rows.span_elements() + i32(rows.permuted(word, u32(row))) * 8 + k % 8);
+      }
+  }
+}
+
 TEST(MmaPlan, KnowsWhichAtomsExist) {
   EXPECT_TRUE(mma_atom(2).exists());
   EXPECT_TRUE(wgmma_atom(256, 2).exists());

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/tile/mma_plan.h"
 
 namespace heddle::device::arch {
 
 // The elements of both operands, or of the left and the right one. A product takes 32 bytes of k.
 enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2, kE4m3E5m2, kE5m2E4m3 };
-// The elements of an operand that are adjacent on chip: those of a row or column of the product, or of one k.
-enum class Major : u8 { kK, kOuter };
+using tile::Major;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row,
@@ -20,6 +20,11 @@ inline u64 descriptor(OnChip at, u32 lead = 16) {
   static_assert(kRow == 128 || kRow == 64 || kRow == 32);
   constexpr u64 kSwizzle = kRow == 128 ? 1 : kRow == 64 ? 2 : 3;
   return kSwizzle << 62 | u64(8 * kRow / 16) << 32 | u64(lead / 16) << 16 | u64(at.at % (1u << 18) / 16);
+}
+// The operand that begins there, and lies as its tile says.
+template <tile::OperandTile kTile>
+inline u64 descriptor(OnChip at) {
+  return tile::descriptor(kTile).bits() | u64(at.at % (1u << 18) / 16);
 }
 
 // Has the compiler move no use of registers across.
@@ -185,6 +190,10 @@ constexpr bool kHasProducts = true;
 constexpr bool kHasProducts = false;  // the others are for code that is never made
 template <u32 kRow = 128>
 inline u64 descriptor(OnChip, u32 = 16) {
+  return 0;
+}
+template <tile::OperandTile kTile>
+inline u64 descriptor(OnChip) {
   return 0;
 }
 template <class Values>

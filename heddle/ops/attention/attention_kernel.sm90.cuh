@@ -32,6 +32,7 @@ struct ChainKernel {
   static constexpr u32 kGroups = Config::kGroups, kThreads = 128 * (kGroups + 1);
   static constexpr u32 kSlabs = kDim / 64, kRowBytes = 128;  // 64 columns each
   static constexpr u32 kQueryBytes = kSlabs * kRows * kRowBytes, kBlockBytes = kSlabs * kKeys * kRowBytes;
+  static constexpr tile::OperandTile kQueryTile{kRows, kDim, 2}, kBlockTile{kKeys, kDim, 2};
   using Ring = SlotRing<Config::kStages, kBlockBytes>;
   using Place = typename Ring::Place;
   using Turn = Turns<1, kGroups>;
@@ -318,14 +319,16 @@ struct ChainKernel {
     }
 
     void multiply_keys() {
-      multiply_queries<kTerms, kDim, kRows, kKeys>(s, chip.queries + group * 8192, chip.key_ring.slot(key));
+      multiply_queries<kTerms, kDim, kQueryTile, kBlockTile>(
+          s, chip.queries + group * u32(tile::row_bytes(kQueryTile, 64)), chip.key_ring.slot(key));
     }
     // By the values of a step of the block.
     template <i32 kOfBlock>
     void multiply_values(bool add) {
       if constexpr (kOfBlock == 0) chip.value_ring.wait(value);
-      const u64 values = arch::descriptor(chip.value_ring.slot(value), kKeys * 128);
-      multiply_weights<kTerms>(o, weights, values + kOfBlock * kStep * 128 / 16, add);
+      const u64 values = arch::descriptor<kBlockTile.turned()>(chip.value_ring.slot(value));
+      multiply_weights<kTerms, kBlockTile>(o, weights,
+                                           step_of<kBlockTile.turned()>(values, kOfBlock * kStep / 16), add);
     }
     // The scores of block n are there when at most kLeft later groups of products are under way.
     template <i32 kLeft>

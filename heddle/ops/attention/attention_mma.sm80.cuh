@@ -51,6 +51,8 @@ class ManyQueries {
   static constexpr i32 kStageBytes = kStep * (kKeyRow + kValueRow), kWarpBytes = kQueries * kKeyRow;
   static constexpr i32 kTogether = kOnChip ? 4 : 1;  // warps that take the same steps
   static constexpr i32 kRowsOnChip = kQueries * kTogether;
+  static constexpr tile::OperandTile kQueryTile{kRowsOnChip, kKeyDim, 2}, kKeyTile{kStep, kKeyDim, 2},
+      kValueTile{kStep, kValueDim, 2};
 
   ManyQueries(const Attention& a, const Body::Work& work, u8* chip, i64 room) : a_(a), work_(work) {
     if constexpr (kOnChip) {
@@ -201,8 +203,8 @@ class ManyQueries {
   void add_on_chip(Group& group, arch::OnChip stage, i32 at) const {
     float scores[kStep / 8][4];
     const i32 block = Team::warp() / kTogether * kRowsOnChip;
-    multiply_queries<kTerms, kKeyDim, kRowsOnChip, kStep>(flat(scores),
-                                                          arch::on_chip(queries_ + block * kKeyRow), stage);
+    multiply_queries<kTerms, kKeyDim, kQueryTile, kKeyTile>(flat(scores),
+                                                            arch::on_chip(queries_ + block * kKeyRow), stage);
     arch::wait_products<0>();
     arch::keep(flat(scores));
     weigh(group, scores, at);
@@ -213,8 +215,9 @@ class ManyQueries {
       group.weights[t][0] = pack(left[0], left[1]), group.weights[t][1] = pack(left[2], left[3]);
       group.weights[t][2] = pack(right[0], right[1]), group.weights[t][3] = pack(right[2], right[3]);
     }
-    multiply_weights<kTerms>(flat(group.sums), group.weights,
-                             arch::descriptor(stage + u32(kStep * kKeyRow), kStep * 128), true);
+    multiply_weights<kTerms, kValueTile>(flat(group.sums), group.weights,
+                                         arch::descriptor<kValueTile.turned()>(stage + u32(kStep * kKeyRow)),
+                                         true);
   }
 
   void multiply_keys(float (&scores)[kStep / 8][4], const u8* keys) const {

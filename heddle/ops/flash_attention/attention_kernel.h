@@ -43,7 +43,7 @@ inline KernelMap head_map(size_t offset, const Tensor& tensor, const tile::Opera
   };
   map.size = {tensor.size[3], tensor.size[1], tensor.size[2], tensor.size[0]};
   map.stride = {0, stride(1), stride(2), stride(0)};
-  map.box = {tile.span_elements(), tile.rows, 1, 1};
+  map.box = {tile.span_elements(), tile.lines(), 1, 1};
   map.swizzle = swizzle_of(tile);
   return map;
 }

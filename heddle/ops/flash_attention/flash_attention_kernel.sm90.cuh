@@ -312,11 +312,13 @@ struct Kernel {
       if constexpr (kHasLists) listed = chip.begin_of(key).load();
     }
     void multiply_keys() {
-      multiply_queries<kTerms, kDim, kRows, kKeys>(s, chip.queries + group * 8192, chip.key_ring.slot(key));
+      multiply_queries<kTerms, kDim, kQueryTile, kKeyTile>(
+          s, chip.queries + group * u32(tile::row_bytes(kQueryTile, 64)), chip.key_ring.slot(key));
     }
     void multiply_values(bool add) {
       chip.value_ring.wait(value);
-      multiply_weights<kTerms>(o, weights, arch::descriptor(chip.value_ring.slot(value), kKeys * 128), add);
+      multiply_weights<kTerms, kValueTile>(
+          o, weights, arch::descriptor<kValueTile.turned()>(chip.value_ring.slot(value)), add);
     }
     // The scores of block n are there when at most kLeft later groups of products are under way.
     template <i32 kLeft>

@@ -21,8 +21,10 @@
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
+#include "heddle/kit/move/tile_mma.cuh"
 #include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/matmul/matmul.h"
+#include "heddle/ops/matmul/product_memory.h"
 
 namespace heddle::device::matmul {
 
@@ -88,8 +90,8 @@ struct FactorWalk {
 template <i32 kColumns>
 struct FactorWalk<2, kColumns> {
   using Factors = SumFactors<2, kColumns>;
-  static constexpr i32 kDepth = 8;
-  static constexpr u32 kStageBytes = 128, kBytes = 4 * kDepth * kStageBytes;
+  static constexpr i32 kDepth = kScaleSlabs;
+  static constexpr u32 kStageBytes = kScaleStage, kBytes = 4 * kDepth * kStageBytes;
 
   // m and n: the tile's first row and column. `steps`: slabs. `chip`: kBytes of the group's.
   template <class Args>
@@ -168,39 +170,35 @@ struct Kernel {
   static constexpr i32 kBrought = kRowsA ? Config::kBrought : kRows;
   static constexpr i32 kSlabs = Config::kSlabs, kStages = Config::kStages;
   static constexpr i32 kSlabK = 128 / size_of(kTypes.a.data.dtype);
-  static constexpr u32 kGroups = kRows / 64, kThreads = 128 * (kGroups + 1);
-  static constexpr u32 kSlabA = kRows * 128, kSlabB = kColumns * 128, kSlab = kSlabA + kSlabB;
-  static constexpr u32 kLead = 64 * 128;  // bytes of 64 rows or columns of a slab that lies along M or N
-  using Ring = SlotRing<kStages, kSlabs * kSlab>;
-  static constexpr i32 kSplit = Config::kSplit, kInCluster = kCluster * kSplit;
+  static constexpr i32 kSplit = Config::kSplit, kInCluster = kCluster * kSplit, kScales = Config::kScales;
+  using Walk = FactorWalk<kScales, kColumns>;
+  static constexpr ProductTile kTile{kRows, kColumns, kSlabs, kSplit, kScales};
+  static constexpr tile::OperandTile kTileA = product_operand(kRows, size_of(kTypes.a.data.dtype), kMajorA),
+                                     kTileB =
+                                         product_operand(kColumns, size_of(kTypes.b.data.dtype), kMajorB);
+  static constexpr tile::Budget kBudget = product_budget(kTile, size_of(kOut), kStages);
+  static constexpr u32 kGroups = kTile.groups(), kThreads = kBudget.threads();
+  static constexpr i32 kSlab = kTileA.bytes() + kTileB.bytes();
+  using Ring = SlotRing<kStages, u32(kSlabs* kSlab)>;
   // A CTA stores kOwn columns of a tile: groups store kPart of them at once as boxes, and their threads store the rest.
-  static constexpr i32 kOwn = kColumns / kSplit;
-  static constexpr i32 kPart = kOwn < 64 ? 0 : kOwn % 128 == 0 && kSplit == 1 ? 128 : 64;
+  static constexpr i32 kOwn = kTile.own(), kPart = kTile.part();
   static constexpr i32 kBoxed = kPart == 0 ? 0 : kOwn / kPart * kPart;
-  static constexpr u32 kStage = stored_bytes(kOut, kPart);
+  static constexpr u32 kStage = stored_tile(kTile, size_of(kOut)).bytes();
   using Parts = Exchange<kSplit == 1 ? 8 : kColumns / 2, kSplit == 1 ? 2 : kSplit>;
   static constexpr u32 kParts = kSplit > 1 ? Parts::kBytes : 0;
-  static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kStage,
-                       kAfterParts = kAfterStages + kGroups * kParts,
-                       kAfterBarriers = kAfterParts + Ring::kBarrierBytes;
   static_assert(kCluster == 1 || kSplit == 1);
   static_assert(kBrought % 8 == 0 && kBrought <= kRows && (kBrought == kRows || kRows == 64));
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
   static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
 
   static constexpr bool kPromotes = Config::kPromotes != 0;
-  static constexpr i32 kScales = Config::kScales;
   static_assert(!kPromotes ||
                 (kSlabK == 128 && kSlabs == 1 && kSplit == 1 && (kColumns <= 128 || kColumns % 16 == 0)));
   static_assert(kScales != 2 || (kPromotes && kColumns % 64 == 0));
-  using Walk = FactorWalk<kScales, kColumns>;
 
   static constexpr i32 kPartSlabs = 2;  // parts of k are multiples of so many slabs
   static_assert(kSplit == 1 || kPartSlabs % kSlabs == 0);
   using TilePlace = GroupedPlace<8>;
-  using Producer = Role<128, kGroups == 2 ? 40 : 24>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 240>;
-  using All = Roles<Producer, Multiplier>;
 
   struct Sizes {
     i32 rows, columns, steps;  // tiles of a batch; k in stages
@@ -237,11 +235,12 @@ struct Kernel {
   };
 
   static void run(const Args& a, const TensorMap* maps, u8*) {
-    const Ring ring{chip(), chip() + kAfterParts};
+    const Ring ring{chip() + kBudget.offset("ring"), chip() + kBudget.offset("of ring")};
     if (threadIdx.x == 0) {
       for (i32 m = 0; m < 3; ++m) arch::prefetch_map(maps + m);
       if constexpr (kSplit > 1)
-        for (u32 g = 0; g < kGroups; ++g) Parts::init(chip() + (kAfterBarriers + g * Parts::kBarrierBytes));
+        for (u32 g = 0; g < kGroups; ++g)
+          Parts::init(chip() + (kBudget.offset("of sums") + g * Parts::kBarrierBytes));
       ring.init(kGroups * kCluster);
     }
     if constexpr (kInCluster > 1)
@@ -250,10 +249,10 @@ struct Kernel {
       __syncthreads();
     const Sizes sizes(a);
     if (threadIdx.x < 128) {
-      All::template enter<Producer>();
+      enter<Kernel, "bring">();
       if (threadIdx.x == 0) produce(ring, sizes, maps);
     } else {
-      All::template enter<Multiplier>();
+      enter<Kernel, "multiply">();
       multiply(ring, sizes, a, maps);
     }
     if constexpr (kInCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
@@ -267,13 +266,13 @@ struct Kernel {
       const i32 m = sizes.row_of(tile), n = tile.n * kColumns;
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
-        ring.begin(place, kSlabs * (kBrought * 128 + kSlabB));
+        ring.begin(place, kSlabs * (kBrought * 128 + kTileB.bytes()));
 #pragma unroll
         for (i32 s = 0; s < kSlabs; ++s) {
           const arch::OnChip to = ring.slot(place) + s * kSlab;
           const i32 k = (sizes.first + step * kSlabs + s) * kSlabK;
           bring_a(to, ring.full(place), maps, corner(m, k, tile.batch));
-          bring_b(to + kSlabA, ring.full(place), maps + 1, corner(n, k, tile.batch),
+          bring_b(to + kTileA.bytes(), ring.full(place), maps + 1, corner(n, k, tile.batch),
                   kCluster > 1 ? sizes.rank : 0);
         }
       }
@@ -294,12 +293,9 @@ struct Kernel {
   }
   template <class Corner>
   static void bring_a(arch::OnChip to, arch::OnChip full, const TensorMap* map, Corner at) {
-    if constexpr (kRowsA) {
-      arch::load_box(to, map, full, turned(at));
-    } else {
 #pragma unroll
-      for (i32 j = 0; j < kRows / 64; ++j, at.x += 64) arch::load_box(to + j * kLead, map, full, at);
-    }
+    for (i32 j = 0; j < kTileA.blocks(); ++j, at.x += 64)
+      arch::load_box(to + j * kTileA.block_bytes(), map, full, kRowsA ? turned(at) : at);
   }
   // Each CTA of a cluster brings its part to all.
   template <class Corner>
@@ -313,19 +309,16 @@ struct Kernel {
     };
     constexpr i32 kMine = kColumns / kCluster;
     at.x += i32(rank) * kMine;
-    if constexpr (kRowsB) {
-      load(rank * kMine * 128, turned(at));
-    } else {
 #pragma unroll
-      for (i32 j = 0; j < kMine / 64; ++j, at.x += 64) load((i32(rank) * (kMine / 64) + j) * kLead, at);
-    }
+    for (i32 j = 0; j < (kRowsB ? 1 : kMine / 64); ++j, at.x += 64)
+      load(u32(tile::row_bytes(kTileB, i32(rank) * kMine + 64 * j)), kRowsB ? turned(at) : at);
   }
 
   static void multiply(const Ring& ring, const Sizes& sizes, const Args& a, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
-    const arch::OnChip stage = chip() + (kAfterRing + group * kStage);
-    Parts parts(chip() + (kAfterStages + group * kParts),
-                chip() + (kAfterBarriers + group * Parts::kBarrierBytes));
+    const arch::OnChip stage = chip() + (kBudget.offset("stored") + group * kStage);
+    Parts parts(chip() + (kBudget.offset("sums") + group * kParts),
+                chip() + (kBudget.offset("of sums") + group * Parts::kBarrierBytes));
     typename Ring::Place place, done;
     const auto release = [&] {
       if (member < u32(kCluster)) {
@@ -343,7 +336,7 @@ struct Kernel {
       float sums[kColumns / 2];
       if constexpr (kPromotes)
         add_promoted(sums, ring, place, release, sizes.steps, group,
-                     Walk(a, m, n, sizes.steps, chip() + (kAfterBarriers + group * Walk::kBytes)));
+                     Walk(a, m, n, sizes.steps, chip() + (kBudget.offset("scales") + group * Walk::kBytes)));
       else
         add_in_place(sums, ring, place, release, sizes.steps, group);
       const Target target{stage, maps + 2, &a, 1 + group, m, tile.batch};
@@ -429,20 +422,19 @@ struct Kernel {
   // part = a slab's products with the columns from `column` on.
   template <i32 kPartSums>
   static void begin_part(float (&part)[kPartSums], arch::OnChip slab, i32 column, u32 group) {
-    const u64 a = arch::descriptor(slab + group * kLead), b = arch::descriptor(slab + kSlabA + column * 128);
+    const arch::OnChip b = slab + (kTileA.bytes() + tile::row_bytes(kTileB, column));
     arch::keep(part);
     arch::begin_products();
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) arch::multiply<kTerms, kMajorA, kMajorB>(part, a + i * 2, b + i * 2, i > 0);
+    tile_mma<kTerms, kTileA, kTileB>(part, rows_of(slab, group), arch::descriptor<kTileB>(b), false);
     arch::commit_products();
   }
   static void multiply_slab(float (&sums)[kColumns / 2], arch::OnChip slab, u32 group, bool add) {
-    const u64 a = arch::descriptor(slab + group * kLead, kRowsA ? 16 : kLead);
-    const u64 b = arch::descriptor(slab + kSlabA, kRowsB ? 16 : kLead);
-    constexpr u64 kStepA = (kRowsA ? 32 : 2048) / 16, kStepB = (kRowsB ? 32 : 2048) / 16;  // 32 bytes of k
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i)
-      arch::multiply<kTerms, kMajorA, kMajorB>(sums, a + i * kStepA, b + i * kStepB, add || i > 0);
+    tile_mma<kTerms, kTileA, kTileB>(sums, rows_of(slab, group),
+                                     arch::descriptor<kTileB>(slab + kTileA.bytes()), add);
+  }
+  // A group's rows of a.
+  static u64 rows_of(arch::OnChip slab, u32 group) {
+    return arch::descriptor<kTileA>(slab + group * u32(tile::row_bytes(kTileA, 64)));
   }
 
   // Where a group stores: through its stage, or straight to memory.

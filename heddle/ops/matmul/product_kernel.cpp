@@ -6,6 +6,8 @@
 
 #include "heddle/base/integer.h"
 #include "heddle/kit/arch/target.h"
+#include "heddle/kit/move/box.h"
+#include "heddle/ops/matmul/product_memory.h"
 #include "heddle/ops/matmul/tile_shapes.h"
 
 namespace heddle {
@@ -30,29 +32,14 @@ constexpr Shape kShapes[] = {
     {64, 32, 32, 2, 1, 96, 165},     {64, 32, 16, 2, 1, 98, 160},     {64, 16, 64, 2, 1, 110, 195},
     {64, 16, 32, 2, 1, 95, 165},     {64, 16, 16, 2, 1, 97, 160},     {64, 16, 8, 4, 1, 70, 155}};
 
-// Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
-i64 stage_bytes(const Shape& shape, DType out) {
-  const i64 own = shape.columns / shape.split, groups = shape.rows / 64;
-  const i64 part = own < 64 ? 0 : own % 128 == 0 && shape.split == 1 ? 128 : 64;
-  const i64 received = shape.split > 1 ? 128 * (shape.columns - own) / 2 * 4 + 16 : 0;
-  return groups * ((part * size_of(out) + 127) / 128 * 8192 + received);
+tile::Budget budget_of(const Shape& shape, const ProductCall& call, i32 stages) {
+  return product_budget({shape.rows, shape.columns, shape.slabs, shape.split, call.scales},
+                        size_of(call.y.dtype), stages);
 }
 
-i64 slot_bytes(const Shape& shape) {
-  return i64(shape.slabs) * (shape.rows + shape.columns) * kSlabBytes;
-}
-
-constexpr i64 kBarrierBytes = 16;  // a stage
-constexpr i64 kMostStages = 12;
-
-// A group has scales of eight slabs on chip (FactorWalk).
-i64 beside_ring(const Shape& shape, const ProductCall& call) {
-  return stage_bytes(shape, call.y.dtype) + (call.scales == 2 ? shape.rows / 64 * 4096 : 0);
-}
-
-i64 stages_of(const Shape& shape, const ProductCall& call, i64 shared_bytes) {
-  return std::min(kMostStages,
-                  (shared_bytes - beside_ring(shape, call)) / (slot_bytes(shape) + kBarrierBytes));
+i32 stages_of(const Shape& shape, const ProductCall& call, i64 shared_bytes) {
+  constexpr i32 kMost = 12;
+  return tile::most_stages(kMost, shared_bytes, [&](i32 stages) { return budget_of(shape, call, stages); });
 }
 
 // Long sums of few rows wait for the latency of each step. Only small tiles gain more by further CTAs than the exchange of sums
@@ -131,13 +118,14 @@ std::string why_not(const ProductCall& call, const KernelTarget& target) {
   return call.why_not.empty() ? why_operands(call) : call.why_not;
 }
 
-// A box of each matrix that is one block of 128 bytes wide.
-KernelMap map_of(size_t address, const Tensor& data, i32 high) {
+// Boxes of each matrix: the blocks of its tile on chip.
+KernelMap map_of(size_t address, const Tensor& data, const tile::OperandTile& tile) {
   const auto rank = size_t(data.rank);
   KernelMap map{.address = u32(address + offsetof(Tensor, data)), .dtype = data.dtype, .rank = data.rank};
   map.size[0] = data.size[rank - 1], map.size[1] = data.size[rank - 2];
   map.stride[1] = row_pitch(data);
-  map.box[0] = i32(kSlabBytes) / size_of(data.dtype), map.box[1] = high;
+  map.box[0] = tile.span_elements(), map.box[1] = tile.lines();
+  map.swizzle = swizzle_of(tile);
   if (rank == 3) {
     // The distance of a single matrix is never used.
     map.size[2] = data.size[0], map.box[2] = 1;
@@ -146,18 +134,22 @@ KernelMap map_of(size_t address, const Tensor& data, i32 high) {
   return map;
 }
 
-KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i64 stages, const KernelTarget& target) {
+KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i32 stages, const KernelTarget& target) {
   const i32 in_cluster = shape.cluster * shape.split;
-  KernelLaunch launch{.cluster = u32(in_cluster), .threads = u32(128 * (shape.rows / 64 + 1))};
+  const tile::Budget budget = budget_of(shape, call, stages);
+  KernelLaunch launch{
+      .cluster = u32(in_cluster), .threads = u32(budget.threads()), .shared_bytes = budget.shared_bytes()};
   launch.grid =
       u32(std::min<i64>(clusters_of(shape, call), target.multiprocessors / in_cluster) * in_cluster);
-  launch.shared_bytes = stages * (slot_bytes(shape) + kBarrierBytes) + beside_ring(shape, call);
-  constexpr i32 kBlock = 64;  // rows, or elements of 128 bytes
-  const i32 part = shape.columns / shape.cluster;
-  launch.maps.push_back(map_of(call.at[0], call.a.data, call.a.transposed ? kBlock : shape.brought));
-  launch.maps.push_back(map_of(call.at[1], call.b.data, call.b.transposed ? part : kBlock));
-  for (KernelMap& map : launch.maps) map.rounds_to_tf32 = call.is_tf32;
-  launch.maps.push_back(map_of(call.at[2], call.y, kBlock));
+  const auto operand = [](const Matrices& matrix, bool is_rows, i32 lines) {
+    return product_operand(lines, size_of(matrix.data.dtype),
+                           is_rows ? tile::Major::kK : tile::Major::kOuter);
+  };
+  launch.maps = {
+      map_of(call.at[0], call.a.data, operand(call.a, !call.a.transposed, shape.brought)),
+      map_of(call.at[1], call.b.data, operand(call.b, call.b.transposed, shape.columns / shape.cluster)),
+      map_of(call.at[2], call.y, product_operand(64, size_of(call.y.dtype), tile::Major::kK))};
+  for (size_t i = 0; i < 2; ++i) launch.maps[i].rounds_to_tf32 = call.is_tf32;
   return launch;
 }
 
@@ -175,7 +167,7 @@ std::vector<Shape> ranked(const ProductCall& call, const KernelTarget& target, i
 }
 
 OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
-  const i64 stages = stages_of(shape, call, target.shared_bytes);
+  const i32 stages = stages_of(shape, call, target.shared_bytes);
   OpConfig config{{"kernel", 1},
                   {"rows", shape.rows},
                   {"brought", shape.brought},

@@ -121,7 +121,8 @@ struct Kernel : FrameOf<Config> {
           differentiate<false, true>(slopes, scores, weights, gate_sum, pairs);
         else
           differentiate<false, false>(slopes, scores, weights, gate_sum, pairs);
-        multiply_weights<kTerms>(sums, slopes, arch::descriptor(ring.slot(place), kBox), true);
+        multiply_weights<kTerms, Base::kKeyTile>(
+            sums, slopes, arch::descriptor<Base::kKeyTile.turned()>(ring.slot(place)), true);
         arch::wait_products<0>();
         arch::keep(sums);
         if (member == 0) ring.release(place);

@@ -128,8 +128,9 @@ struct Kernel : FrameOf<Config> {
           weights[i / 4][i % 4] = pack_pair<kType>(scores[2 * i], scores[2 * i + 1]);
           total[i % 2] += scores[2 * i] + scores[2 * i + 1];
         }
-        multiply_weights<kTerms>(sums, weights, arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox),
-                                 true);
+        multiply_weights<kTerms, Base::kValueTile>(
+            sums, weights, arch::descriptor<Base::kValueTile.turned()>(ring.slot(place) + kWideRows * kBox),
+            true);
         place.next();
         if constexpr (Config::kOverlap == 0) {
           arch::wait_products<0>();

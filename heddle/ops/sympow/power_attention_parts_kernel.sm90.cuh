@@ -62,6 +62,8 @@ struct Frame {
   static constexpr i32 kBlock = 64, kRows = 64 * kGroups, kWide = (kColumns + 63) / 64, kDim = kWideRows * 64;
   static constexpr i32 kBoxes = kWideRows + kWide, kOwnBoxes = kOwnColumns ? kBoxes : kWideRows;
   static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128, kThreads = 128 * (kGroups + 1);
+  // A block's rows: their elements, and their columns.
+  static constexpr tile::OperandTile kKeyTile{kBlock, kDim, 2}, kValueTile{kBlock, kWide * 64, 2};
   using Ring = SlotRing<Config::kStages, kBoxes * kBox>;
   using Own = SlotRing<kSlots, kOwnBoxes * kRowBytes>;
   using Producer = Role<128, 40>;
