@@ -9,6 +9,7 @@
 #include "heddle/kit/arch/pairs.cuh"
 #include "heddle/kit/attention/products.cuh"
 #include "heddle/kit/attention/running_softmax.cuh"
+#include "heddle/kit/attention/scores.cuh"
 #include "heddle/kit/kernel_sm80.cuh"
 #include "heddle/kit/move/chip.cuh"
 #include "heddle/kit/move/exchange.cuh"

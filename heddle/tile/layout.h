@@ -246,7 +246,7 @@ struct Swizzle {
   // Its own inverse.
   template <class Index>
   constexpr Index operator()(Index offset) const {
-    return offset ^ (offset >> shift & Index(((1 << bits) - 1) << base));
+    return offset ^ (offset >> (base + shift) & Index((1 << bits) - 1)) << base;
   }
   // Elements that stay next to each other.
   constexpr i32 word() const { return bits == 0 ? 1 << 30 : 1 << base; }

@@ -81,7 +81,7 @@ struct OperandTile {
   constexpr Swizzle swizzle() const { return swizzle_of_span(span).in_units(element_bytes); }
   // Where the 16-byte word of a row of a block lies in that row, in words.
   constexpr u32 permuted(u32 word, u32 row) const {
-    return word ^ row / (128 / u32(span)) % (u32(span) / 16);
+    return (word ^ row / (128 / u32(span))) % (u32(span) / 16);
   }
   // The same memory seen with the roles of k and of m or n exchanged: rows of values are the depth of weights times values.
   constexpr OperandTile turned() const {

@@ -9,12 +9,6 @@
 
 namespace heddle::device {
 
-template <i32 kCount>
-inline void keep_fragments(u32 (&fragments)[kCount][4]) {
-#pragma unroll
-  for (i32 i = 0; i < kCount; ++i) arch::keep(fragments[i]);
-}
-
 // scores = q k' for heads of kDim elements. `queries`: where the group's 64 rows begin.
 template <arch::Terms kTerms, i32 kDim, tile::OperandTile kQueries, tile::OperandTile kKeys>
 __forceinline__ void multiply_queries(float (&scores)[kKeys.rows / 2], arch::OnChip queries,

@@ -6,6 +6,12 @@
 
 namespace heddle::device {
 
+template <i32 kCount>
+inline void keep_fragments(u32 (&fragments)[kCount][4]) {
+#pragma unroll
+  for (i32 i = 0; i < kCount; ++i) arch::keep(fragments[i]);
+}
+
 // The `i`th 32 bytes of k of an operand.
 template <tile::OperandTile kTile>
 inline u64 step_of(u64 operand, i32 i) {

@@ -9,7 +9,7 @@
 // changes the order of a sum.
 namespace attention {
 
-constexpr float kLowest = -3e38f;
+constexpr float kLowest = Attention::kLowest;
 
 template <class View, class Product, class Fragment>
 struct OnChip {

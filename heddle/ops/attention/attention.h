@@ -14,6 +14,8 @@
 namespace heddle {
 
 struct Attention {
+  static constexpr float kLowest = -3e38f;  // the best score of a row that sees no position
+
   Tensor step;    // u8 [bytes], the host part of the step record
   Tensor state;   // u8 [bytes], the device part
   Tensor q;       // [M, heads * head_dim]

@@ -7,17 +7,12 @@
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
 #include "heddle/kit/arch/target.h"
+#include "heddle/kit/move/box.h"
 #include "heddle/ops/attention/attention.h"
+#include "heddle/ops/attention/chain_memory.h"
 
 namespace heddle::attention {
 namespace {
-
-constexpr i64 kBoxColumns = 64, kBoxBytes = 128;
-
-// Positions of a block, as in the kernel. Next to wide sums, registers hold the scores of no more.
-i64 keys_of(const Attention& a) {
-  return a.head_dim() == 256 ? 32 : 64;
-}
 
 // The dims for which attention_mma.sm80.cuh has steps.
 bool is_dim(i32 dim) {
@@ -45,23 +40,24 @@ std::string why_not(const Attention& a, const KernelTarget& target) {
   return {};
 }
 
-// A box of 64 columns of so many rows.
-KernelMap map_of_rows(size_t address, const Tensor& rows, i64 high) {
+KernelMap map_of_rows(size_t address, const Tensor& rows, const tile::OperandTile& tile) {
   return {.address = u32(address + offsetof(Tensor, data)),
           .dtype = rows.dtype,
           .size = {rows.size[1], rows.size[0]},
           .stride = {0, rows.stride[0] * size_of(rows.dtype)},
-          .box = {i32(kBoxColumns), i32(high)}};
+          .box = {tile.span_elements(), tile.lines()},
+          .swizzle = swizzle_of(tile)};
 }
-// A box of 64 columns of some positions of a page.
-KernelMap map_of_pages(size_t address, const Tensor& pages, i64 high) {
+// Boxes of positions of a page.
+KernelMap map_of_pages(size_t address, const Tensor& pages, const tile::OperandTile& tile) {
   const i64 size = size_of(pages.dtype);
   return {.address = u32(address + offsetof(Tensor, data)),
           .dtype = pages.dtype,
           .rank = 4,
           .size = {pages.size[3], pages.size[2], pages.size[1], pages.size[0]},
           .stride = {0, pages.stride[2] * size, pages.stride[1] * size, pages.stride[0] * size},
-          .box = {i32(kBoxColumns), i32(std::min<i64>(high, pages.size[2])), 1, 1}};
+          .box = {tile.span_elements(), std::min(tile.lines(), pages.size[2]), 1, 1},
+          .swizzle = swizzle_of(tile)};
 }
 
 }  // namespace
@@ -70,27 +66,29 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   const auto& a = as<Attention>(args);
   KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
-  constexpr i64 kBarriers = 32, kTiles = 16 + 2 * 32, kMostStages = 6;  // a stage has four barriers
+  constexpr i32 kMostStages = 6;
   // Three groups hide more of the softmax than two, where there are tiles for all multiprocessors.
-  const i64 slabs = a.head_dim() / kBoxColumns, keys = keys_of(a);
+  const i32 dim = a.head_dim();
   const auto tiles = [&](i64 groups) { return ceil_div(a.q.size[0], 64 * groups) * a.heads; };
-  const bool fits_three = a.head_dim() <= 128 && tiles(3) >= 2 * target.multiprocessors;
-  const i64 groups = fits_three ? 3 : 2, rows = 64 * groups;
-  const i64 queries = slabs * rows * kBoxBytes, stage = 2 * slabs * keys * kBoxBytes + kBarriers;
-  const i64 stages = std::min(kMostStages, (target.shared_bytes - queries - kTiles) / stage);
-  plan.constants = {{"dim", a.head_dim()},
+  const bool fits_three = dim <= 128 && tiles(3) >= 2 * target.multiprocessors;
+  const i32 groups = fits_three ? 3 : 2;
+  const auto budget_of = [&](i32 stages) { return kernel_budget(dim, groups, stages); };
+  const i32 stages = tile::most_stages(kMostStages, target.shared_bytes, budget_of);
+  const tile::Budget budget = budget_of(stages);
+  const tile::OperandTile queries = head_tile(64 * groups, dim), block = head_tile(block_keys(dim), dim);
+  plan.constants = {{"dim", dim},
                     {"groups", groups},
                     {"stages", stages},
                     {"modifies_scores", a.softcap > 0 || !(a.scale > 0)}};
   plan.launches.push_back({.name = "ChainKernel",
                            .grid = u32(std::min<i64>(tiles(groups), target.multiprocessors)),
-                           .threads = u32(128 * (groups + 1)),
-                           .shared_bytes = queries + stages * stage + kTiles,
-                           .maps = {map_of_rows(offsetof(Attention, q), a.q, rows),
-                                    map_of_rows(offsetof(Attention, k), a.k, keys),
-                                    map_of_rows(offsetof(Attention, v), a.v, keys),
-                                    map_of_pages(offsetof(Attention, keys), a.keys, keys),
-                                    map_of_pages(offsetof(Attention, values), a.values, keys)}});
+                           .threads = u32(budget.threads()),
+                           .shared_bytes = budget.shared_bytes(),
+                           .maps = {map_of_rows(offsetof(Attention, q), a.q, queries),
+                                    map_of_rows(offsetof(Attention, k), a.k, block),
+                                    map_of_rows(offsetof(Attention, v), a.v, block),
+                                    map_of_pages(offsetof(Attention, keys), a.keys, block),
+                                    map_of_pages(offsetof(Attention, values), a.values, block)}});
   return plan;
 }
 

@@ -2,7 +2,30 @@
 // and groups of four warps have 64 rows of one head each. Scores and weights stay in registers; the product of weights and values
 // runs while the next scores are multiplied. CTAs go from tile to tile, those with the most positions first. Steps of kStep positions,
 // their softmax and their order are those of attention_mma.sm80.cuh: the bits are the same.
-namespace attention {
+#pragma once
+
+#include "heddle/ir/attention_plan.h"
+#include "heddle/ir/step.h"
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/tensor_map.h"
+#include "heddle/kit/arch/thread.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/attention/products.cuh"
+#include "heddle/kit/attention/running_softmax.cuh"
+#include "heddle/kit/attention/scores.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/tile_mma.cuh"
+#include "heddle/kit/move/turns.cuh"
+#include "heddle/ops/attention/attention.h"
+#include "heddle/ops/attention/chain_memory.h"
+
+namespace heddle::device::attention {
 
 struct KernelConfig {
   static constexpr i32 kDim = 64;            // elements of a head
@@ -18,42 +41,40 @@ struct KernelTile {
   i32 first, blocks;       // the first position, and blocks of them from there on
 };
 
-template <class Config, class Chain>
+template <class Config, class Frame>
 struct ChainKernel {
+  using RowsBlock = typename Frame::Block;
   static constexpr Attention kTypes = Config::types();
   static constexpr DType kIn = kTypes.q.dtype;
   static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   // Positions of a block, and of a step of the softmax.
-  static constexpr i32 kDim = Config::kDim, kKeys = kDim == 256 ? 32 : 64,
+  static constexpr i32 kDim = Config::kDim, kKeys = heddle::attention::block_keys(kDim),
                        kStep = kDim <= 64    ? 64
                                : kDim <= 128 ? 32
                                              : 16;
   static constexpr i32 kSteps = kKeys / kStep, kRows = 64 * Config::kGroups;
-  static constexpr u32 kGroups = Config::kGroups, kThreads = 128 * (kGroups + 1);
-  static constexpr u32 kSlabs = kDim / 64, kRowBytes = 128;  // 64 columns each
-  static constexpr u32 kQueryBytes = kSlabs * kRows * kRowBytes, kBlockBytes = kSlabs * kKeys * kRowBytes;
-  static constexpr tile::OperandTile kQueryTile{kRows, kDim, 2}, kBlockTile{kKeys, kDim, 2};
-  using Ring = SlotRing<Config::kStages, kBlockBytes>;
+  static constexpr u32 kGroups = Config::kGroups;
+  static constexpr tile::OperandTile kQueryTile = heddle::attention::head_tile(kRows, kDim),
+                                     kBlockTile = heddle::attention::head_tile(kKeys, kDim);
+  static constexpr tile::Budget kBudget =
+      heddle::attention::kernel_budget(kDim, Config::kGroups, Config::kStages);
+  static constexpr u32 kThreads = kBudget.threads();
+  using Ring = SlotRing<Config::kStages, kBlockTile.bytes()>;
   using Place = typename Ring::Place;
   using Turn = Turns<1, kGroups>;
   static_assert(kDim == 64 || kDim == 128 || kDim == 256);
 
-  using Producer = Role<128, kGroups == 2 ? 72 : 80>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 216 : 144>;
-  using All = Roles<Producer, Multiplier>;
-
-  // Places on chip, one after the other.
   struct Chip {
-    arch::OnChip queries = chip(), keys = queries + kQueryBytes, values = keys + Ring::kBytes,
-                 key_barriers = values + Ring::kBytes, value_barriers = key_barriers + Ring::kBarrierBytes,
-                 full = value_barriers + Ring::kBarrierBytes, empty = full + 8, tile = full + 16;
-    Ring key_ring{keys, key_barriers}, value_ring{values, value_barriers};
+    arch::OnChip queries = chip() + kBudget.offset("queries"), full = chip() + kBudget.offset("full"),
+                 empty = chip() + kBudget.offset("empty"), tiles = chip() + kBudget.offset("tiles");
+    Ring key_ring{chip() + kBudget.offset("keys"), chip() + kBudget.offset("of keys")},
+        value_ring{chip() + kBudget.offset("values"), chip() + kBudget.offset("of values")};
 
     // Two tiles take turns, so that one can be read while the next is there.
-    Shared<KernelTile> tile_of(u32 turn) const { return {tile + turn * 32}; }
+    Shared<KernelTile> tile_of(u32 turn) const { return {tiles + turn * 32}; }
   };
 
-  static void run(const KernelParams& p, const CallParams& call, const TensorMap* maps) {
+  static void run(const Frame& frame, const TensorMap* maps) {
     const Chip chip;
     if (threadIdx.x == 0) {
       chip.key_ring.init(kGroups), chip.value_ring.init(kGroups);
@@ -62,30 +83,25 @@ struct ChainKernel {
     }
     __syncthreads();
     arch::let_next_kernel_start();
-    const Chain chain{p.args + call.args};
+    const auto chain = frame.chain();
     const Attention& a = chain.args();
     arch::wait_for_kernel_before();
     if (threadIdx.x < 128) {
-      All::template enter<Producer>();
+      enter<ChainKernel, "bring">();
       if (threadIdx.x < 32) produce(chip, a, maps);
-      if (blockIdx.x == 0 && threadIdx.x / 32 == 1) count_blocks(p, call, a);
+      if (blockIdx.x == 0 && threadIdx.x / 32 == 1) count_blocks(frame, a);
       return;
     }
-    All::template enter<Multiplier>();
+    enter<ChainKernel, "multiply">();
     Group(chip, a).run();
   }
 
   // Counts the program's tiles of a call. Those of blocks that the step has not are dead. One warp calls it.
-  static void count_blocks(const KernelParams& p, const CallParams& call, const Attention& a) {
+  static void count_blocks(const Frame& frame, const Attention& a) {
     const StepHost& host = RowsBlock::host(a.step);
     const StepDevice& device = RowsBlock::device(a.state);
-    u32 count[2] = {};
-    for (u32 i = threadIdx.x % 32; i < call.tiles; i += 32)
-      ++count[attention_block(host, device, a.cut(), tile_of(p.instructions[call.first + i])[1]).sequence <
-              0];
-#pragma unroll
-    for (i32 i = 0; i < 2; ++i)
-      if (count[i] > 0) atomicAdd(&p.tiles[i], count[i]);
+    frame.count_tiles(
+        [&](const auto& tile) { return attention_block(host, device, a.cut(), tile[1]).sequence < 0; });
   }
 
   // The tiles of a step. Later rows of a sequence see more positions, and go first. Of every two rounds of tiles, one goes from the
@@ -154,11 +170,11 @@ struct ChainKernel {
       const KernelTile t = order.tile(block, number, a);
       give_tile(chip, phase, t);
       if (is_leader()) {
-        arch::expect_bytes(chip.full, kQueryBytes);
+        arch::expect_bytes(chip.full, kQueryTile.bytes());
 #pragma unroll
-        for (u32 j = 0; j < kSlabs; ++j)
-          arch::load_box(chip.queries + j * kRows * kRowBytes, maps, chip.full,
-                         arch::Corner2{t.head * kDim + i32(64 * j), t.row});
+        for (i32 j = 0; j < kQueryTile.blocks(); ++j)
+          arch::load_box(chip.queries + j * kQueryTile.block_bytes(), maps, chip.full,
+                         arch::Corner2{t.head * kDim + 64 * j, t.row});
       }
       const Source source(a, order.host, block, t.head);
 #pragma unroll 1
@@ -188,7 +204,7 @@ struct ChainKernel {
       __syncwarp();
       if (is_leader()) arch::arrive(full);
     } else if (is_leader()) {
-      arch::expect_bytes(full, kBlockBytes);
+      arch::expect_bytes(full, kBlockTile.bytes());
       if (is_new)
         load_rows(to, full, source, side, at);
       else
@@ -199,9 +215,9 @@ struct ChainKernel {
   static __forceinline__ void load_rows(arch::OnChip to, arch::OnChip full, const Source& source,
                                         const Side& side, i32 at) {
 #pragma unroll
-    for (u32 j = 0; j < kSlabs; ++j)
-      arch::load_box(to + j * kKeys * kRowBytes, side.row_map, full,
-                     arch::Corner2{source.kv_head * kDim + i32(64 * j), source.row + at - source.start});
+    for (i32 j = 0; j < kBlockTile.blocks(); ++j)
+      arch::load_box(to + j * kBlockTile.block_bytes(), side.row_map, full,
+                     arch::Corner2{source.kv_head * kDim + 64 * j, source.row + at - source.start});
   }
   // A box has the positions of a page, and at most kKeys.
   static __forceinline__ void load_pages(arch::OnChip to, arch::OnChip full, const Source& source,
@@ -212,8 +228,8 @@ struct ChainKernel {
       const u32 page = (u32(at) + i) / u32(source.page_size),
                 slot = u32(at) + i - page * u32(source.page_size);
 #pragma unroll
-      for (u32 j = 0; j < kSlabs; ++j)
-        arch::load_box(to + (j * kKeys + i) * kRowBytes, side.page_map, full,
+      for (u32 j = 0; j < u32(kBlockTile.blocks()); ++j)
+        arch::load_box(to + (j * kKeys + i) * u32(kBlockTile.span), side.page_map, full,
                        arch::Corner4{i32(64 * j), i32(slot), source.kv_head, source.pages[page]});
     }
   }
@@ -221,11 +237,11 @@ struct ChainKernel {
   static void copy_mixed(arch::OnChip to, const Source& source, const Side& side, i32 at) {
     const i32 word = i32(threadIdx.x) % 8;
 #pragma unroll 4
-    for (i32 i = i32(threadIdx.x) / 8; i < kKeys * kSlabs; i += 4) {
+    for (i32 i = i32(threadIdx.x) / 8; i < kKeys * u32(kBlockTile.blocks()); i += 4) {
       const i32 position = at + i % kKeys, column = i / kKeys * 64 + word * 8;
       uint4 value{};
       if (position >= source.begin && position < source.end) value = *word_of(source, side, position, column);
-      const u32 place = u32(i) * kRowBytes + u32((word ^ i) & 7) * 16;
+      const u32 place = u32(i * kBlockTile.span) + kBlockTile.permuted(u32(word), u32(i)) * 16;
       arch::store_shared(to + place, value);
     }
   }
@@ -255,7 +271,7 @@ struct ChainKernel {
     RunningSoftmax softmax;
 
     Group(const Chip& on_chip, const Attention& args)
-        : chip(on_chip), a(args), exponent(attention::exponent(args)) {}
+        : chip(on_chip), a(args), exponent(softmax_exponent(args)) {}
 
     void run() {
       Turn::open(group);
@@ -338,7 +354,7 @@ struct ChainKernel {
       if (is_leader()) chip.key_ring.release(key);
       key.next();
       const i32 at = first + n * kKeys;
-      if constexpr (Config::kModifiesScores) modify_all(a, s);
+      if constexpr (Config::kModifiesScores) modify_scores(a, s);
       if (at < all_begin || at + kKeys > all_end) mask(at);
     }
     template <i32 kOfBlock>
@@ -383,7 +399,7 @@ struct ChainKernel {
         const i32 row = tile.row + row_of_tile() + 8 * r;
         if (row >= tile.row_end) continue;
         const float total = softmax.total[r], share = total == 0 ? 0.0f : 1 / total;
-        const View part = RowsBlock::row(a.part, row, tile.head).from(i32(threadIdx.x) % 4 * 2);
+        const auto part = RowsBlock::row(a.part, row, tile.head).from(i32(threadIdx.x) % 4 * 2);
 #pragma unroll
         for (i32 j = 0; j < kDim / 8; ++j)
           store_two(part.from(8 * j), o[4 * j + 2 * r] * share, o[4 * j + 2 * r + 1] * share);
@@ -394,4 +410,4 @@ struct ChainKernel {
   };
 };
 
-}  // namespace attention
+}  // namespace heddle::device::attention

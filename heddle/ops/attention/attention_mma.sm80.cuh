@@ -6,31 +6,6 @@
 // Included once per device program, by attention.sm80.cuh, which says which tiles come here.
 namespace attention {
 
-constexpr float kLog2E = 1.4426950409f;
-
-// Scores are modified before the softmax, or scaled by it.
-inline bool modifies_scores(const Attention& a) {
-  return a.softcap > 0 || !(a.scale > 0);
-}
-inline float exponent(const Attention& a) {
-  return modifies_scores(a) ? kLog2E : a.scale * kLog2E;
-}
-template <i32 kCount>
-inline void modify_all(const Attention& a, float (&scores)[kCount]) {
-  const float scale = a.scale, cap = a.softcap;
-#pragma unroll
-  for (i32 i = 0; i < kCount; ++i) scores[i] *= scale;
-  if (cap > 0) {
-#pragma unroll
-    for (i32 i = 0; i < kCount; ++i) scores[i] = tanh(scores[i] * (1 / cap)) * cap;
-  }
-}
-inline float best_score(const Attention& a, const RunningSoftmax& softmax, i32 row) {
-  const float total = softmax.total[row];
-  if (!(total > 0)) return total == 0 ? kLowest : total;  // NaN is no best score: the total has it
-  return softmax.best[row] * (modifies_scores(a) ? 1 : a.scale);
-}
-
 template <bool kBf16, i32 kKeyDim, class Config>
 class ManyQueries {
  public:
@@ -240,9 +215,9 @@ class ManyQueries {
 
   // Turns scores into weights. Older sums decay.
   void weigh(Group& group, float (&scores)[kStep / 8][4], i32 at) const {
-    if (modifies_scores(a_)) modify_all(a_, flat(scores));
+    if (modifies_scores(a_)) modify_scores(a_, flat(scores));
     if (at < group.all_begin || at + kStep > group.all_end) hide(group, scores, at);
-    group.softmax.take(flat(scores), exponent(a_));
+    group.softmax.take(flat(scores), softmax_exponent(a_));
     group.softmax.scale_sums(flat(group.sums));
   }
   static void hide(const Group& group, float (&scores)[kStep / 8][4], i32 at) {

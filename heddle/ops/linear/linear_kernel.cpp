@@ -8,12 +8,12 @@
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
 #include "heddle/kit/arch/target.h"
+#include "heddle/kit/move/box.h"
 #include "heddle/ops/linear/linear.h"
+#include "heddle/ops/linear/linear_memory.h"
 
 namespace heddle::linear {
 namespace {
-
-constexpr i64 kColumns = 128, kPart = 64, kGroups = 2, kPlaceBytes = 8;
 
 // `slab_ns`: nanoseconds of a slab of 64 k where the whole device works, from gate and up of a 1B on an H100.
 struct Shape {
@@ -50,25 +50,26 @@ std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
   return why_no_row_copies("y", a.y);
 }
 
-KernelMap map_of(size_t address, const Tensor& rows, i64 wide, i64 high) {
+KernelMap map_of(size_t address, const Tensor& rows, const tile::OperandTile& tile) {
   return {.address = u32(address + offsetof(Tensor, data)),
           .dtype = rows.dtype,
           .size = {rows.size[1], rows.size[0]},
           .stride = {0, rows.stride[0] * size_of(rows.dtype)},
-          .box = {i32(wide), i32(high)},
-          .swizzle = wide * size_of(rows.dtype) == 64 ? BoxSwizzle::k64 : BoxSwizzle::k128};
+          .box = {tile.span_elements(), tile.lines()},
+          .swizzle = swizzle_of(tile)};
 }
 
 // Four words of both rows of a panel; panels; parts of 128 bytes of a panel.
 KernelMap map_of_panels(const Weight& w) {
-  constexpr i64 kBytes = 128;
-  const i32 wide = i32(kBytes) / size_of(w.data.dtype);
+  constexpr tile::OperandTile kTile = slab_tile(64);
+  const i32 wide = kTile.span / size_of(w.data.dtype);
   return {.address = u32(offsetof(Linear, w) + offsetof(Weight, data) + offsetof(Tensor, data)),
           .dtype = w.data.dtype,
           .rank = 3,
-          .size = {wide, w.panels(), w.panel_bytes() / kBytes},
-          .stride = {0, w.panel_bytes(), kBytes},
-          .box = {wide, i32(kColumns / kGroups / 2), 2}};
+          .size = {wide, w.panels(), w.panel_bytes() / kTile.span},
+          .stride = {0, w.panel_bytes(), kTile.span},
+          .box = {wide, kTile.rows / 2, 2},
+          .swizzle = swizzle_of(kTile)};
 }
 
 }  // namespace
@@ -79,18 +80,18 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   KernelPlan plan{.why_not = why_not(a, fold, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
   const Shape& shape = shape_for(a, target.multiprocessors);
-  constexpr i64 kBarriers = 16, kMostStages = 8;
-  const i64 slab = (shape.rows + kColumns) * kSlabK * 2, row = kColumns / kGroups / fold * size_of(a.y.dtype);
-  const i64 beside = kGroups * kPart * row * (row > 128 ? 1 : 2) + shape.rows * kPlaceBytes;
-  const i64 stages = std::min(kMostStages, (target.shared_bytes - beside) / (slab + kBarriers));
-  plan.constants = {{"rows", shape.rows}, {"stages", stages}, {"fold", fold}};
-  plan.launches.push_back(
-      {.name = "ChainKernel",
-       .grid = u32(std::min<i64>(tiles_of(a, shape), target.multiprocessors)),
-       .threads = u32(128 * (kGroups + 1)),
-       .shared_bytes = stages * (slab + kBarriers) + beside,
-       .maps = {map_of(offsetof(Linear, x), a.x, kSlabK, shape.rows), map_of_panels(a.w),
-                map_of(offsetof(Linear, y), a.y, std::min<i64>(row, 128) / size_of(a.y.dtype), kPart)}});
+  constexpr i32 kMostStages = 8;
+  const i32 rows = i32(shape.rows), out_bytes = size_of(a.y.dtype);
+  const auto budget_of = [&](i32 stages) { return kernel_budget(rows, i32(fold), out_bytes, stages); };
+  const i32 stages = tile::most_stages(kMostStages, target.shared_bytes, budget_of);
+  const tile::Budget budget = budget_of(stages);
+  plan.constants = {{"rows", rows}, {"stages", stages}, {"fold", fold}};
+  plan.launches.push_back({.name = "ChainKernel",
+                           .grid = u32(std::min<i64>(tiles_of(a, shape), target.multiprocessors)),
+                           .threads = u32(budget.threads()),
+                           .shared_bytes = budget.shared_bytes(),
+                           .maps = {map_of(offsetof(Linear, x), a.x, slab_tile(rows)), map_of_panels(a.w),
+                                    map_of(offsetof(Linear, y), a.y, stored_tile(i32(fold), out_bytes))}});
   return plan;
 }
 

@@ -4,7 +4,26 @@
 // of both rows of a panel: a pair of neighbouring columns of y, for many rows of x. Epilogues take such pairs in registers; what they
 // leave goes to memory by bulk stores while the next tile is multiplied. Two warps look up what epilogues need for each row while the
 // tile is multiplied. CTAs go from tile to tile. A sum has its terms in the order of k: no constant changes a bit.
-namespace linear {
+#pragma once
+
+#include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/matrices.cuh"
+#include "heddle/kit/arch/mbarrier.cuh"
+#include "heddle/kit/arch/on_chip.cuh"
+#include "heddle/kit/arch/tensor_map.h"
+#include "heddle/kit/arch/thread.cuh"
+#include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/next_tile.cuh"
+#include "heddle/kit/move/roles.cuh"
+#include "heddle/kit/move/slot_ring.cuh"
+#include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/tile_mma.cuh"
+#include "heddle/ops/linear/linear.h"
+#include "heddle/ops/linear/linear_memory.h"
+
+namespace heddle::device::linear {
 
 struct KernelConfig {
   static constexpr i32 kRows = 256;  // A tile of x has them
@@ -12,65 +31,66 @@ struct KernelConfig {
   static constexpr i32 kFold = 1;    // columns that make one of y
 };
 
-template <class Config, class Chain>
+template <class Config, class Frame>
 struct ChainKernel {
+  using Chain = typename Frame::Chain;
+  using RowsBlock = typename Frame::Block;
+  using Columns = typename Frame::Columns;
   static constexpr Linear kTypes = Config::types();
   static constexpr DType kIn = kTypes.x.dtype, kOut = kTypes.y.dtype;
   static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kRows = Config::kRows, kColumns = 128, kStages = Config::kStages, kSlabK = 64;
-  static constexpr u32 kGroups = 2, kThreads = 128 * (kGroups + 1);
-  static constexpr u32 kSlabX = kRows * 128, kGroupW = 64 * 128, kSlab = kSlabX + kGroups * kGroupW;
+  static constexpr i32 kRows = Config::kRows, kStages = Config::kStages, kFold = Config::kFold, kSlabK = 64;
+  static constexpr i32 kColumns = heddle::linear::kColumns;
+  static constexpr u32 kGroups = heddle::linear::kGroups;
+  static constexpr tile::OperandTile kTileX = heddle::linear::slab_tile(kRows),
+                                     kTileW = heddle::linear::slab_tile(64),
+                                     kStored = heddle::linear::stored_tile(kFold, size_of(kOut));
+  static constexpr tile::Budget kBudget = heddle::linear::kernel_budget(kRows, kFold, size_of(kOut), kStages);
+  static constexpr u32 kThreads = kBudget.threads();
+  static constexpr u32 kSlabX = kTileX.bytes(), kGroupW = kTileW.bytes(), kSlab = kSlabX + kGroups * kGroupW;
   using Ring = SlotRing<kStages, kSlab>;
-  // A group stores kPart rows of y at once, of each kStored columns.
-  static constexpr i32 kFold = Config::kFold, kPart = 64, kStored = 64 / kFold;
-  static constexpr u32 kRowBytes = kStored * size_of(kOut), kBoxBytes = kRowBytes < 128 ? kRowBytes : 128;
-  static constexpr u32 kStage = kPart * kRowBytes,
-                       kTurns = kRowBytes > 128 ? 1 : 2;  // stages that take turns
-  static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kTurns * kStage,
-                       kAfterBarriers = kAfterStages + Ring::kBarrierBytes;
+  static constexpr i32 kPart = kStored.rows;
+  static constexpr u32 kStage = kStored.bytes(), kTurns = heddle::linear::stored_turns(kFold, size_of(kOut));
   static_assert(kRows % kPart == 0 && (kFold == 1 || kFold == 2) && kSlab % 1024 == 0 && kStage % 1024 == 0);
   static_assert(kTypes.w.panel_rows == 2 && kTypes.w.interleave == 8);
 
   using TilePlace = GroupedPlace<8>;
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, 232>;
-  using All = Roles<Producer, Multiplier>;
   using Sums = float[kRows / 2];
   using Left = u32[kSlabK / 16][4];  // a warp's rows of a slab of w
   // Epilogues take kBatch pairs of a thread together, and the operands of the next ones are under way.
   static constexpr i32 kBatch = 8, kBatches = kRows / 4 / kBatch;
   using Operands = typename Chain::Operands[kBatch];
   using Places = decltype(static_cast<const Chain*>(nullptr)->places(*static_cast<RowsBlock*>(nullptr), 0));
-  static_assert(!Places::kAny || sizeof(Places) == 8, "linear_kernel.cpp leaves a row of a tile 8 bytes");
+  static_assert(!Places::kAny || sizeof(Places) == heddle::linear::kPlaceBytes);
 
   struct Sizes {
     i32 live;                  // rows
     i32 rows, columns, steps;  // tiles; k in slabs
     EveryTile<1> mine;
 
-    Sizes(const KernelParams& p, const CallParams& call, const Linear& a)
-        : live(live_rows(p, call.live, a.x.size[0])),
+    Sizes(const Frame& frame, const Linear& a)
+        : live(frame.live(a.x.size[0])),
           rows((live + kRows - 1) / kRows),
           columns((a.w.rows() + kColumns - 1) / kColumns),
           steps((a.w.cols() + kSlabK - 1) / kSlabK) {}
     i32 tiles() const { return rows * columns; }
   };
 
-  static void run(const KernelParams& p, const CallParams& call, const TensorMap* maps) {
-    const Ring ring{chip(), chip() + kAfterStages};
+  static void run(const Frame& frame, const TensorMap* maps) {
+    const Ring ring{chip() + kBudget.offset("ring"), chip() + kBudget.offset("of ring")};
     if (threadIdx.x == 0) ring.init(kGroups);
     __syncthreads();
     arch::let_next_kernel_start();
-    const Chain chain{p.args + call.args};
-    const Sizes sizes(p, call, chain.args());
+    const Chain chain = frame.chain();
+    const Sizes sizes(frame, chain.args());
     if (threadIdx.x < 128) {
-      All::template enter<Producer>();
+      enter<ChainKernel, "bring">();
       if (threadIdx.x == 0) produce(ring, sizes, maps);
-      if (blockIdx.x == 0 && threadIdx.x / 32 == 1) count_tiles(p, call);
+      if (blockIdx.x == 0 && threadIdx.x / 32 == 1) frame.count_tiles();
       if constexpr (Places::kAny)
         if (threadIdx.x >= 64) look_up(sizes, chain);
     } else {
-      All::template enter<Multiplier>();
+      enter<ChainKernel, "multiply">();
       arch::wait_for_kernel_before();
       multiply(ring, sizes, chain, maps);
     }
@@ -108,7 +128,9 @@ struct ChainKernel {
   }
 
   // Returns where 64 threads leave on chip what epilogues need for a row of a tile.
-  static Shared<Places> places_of(i32 row) { return {chip() + (kAfterBarriers + u32(row * sizeof(Places)))}; }
+  static Shared<Places> places_of(i32 row) {
+    return {chip() + (kBudget.offset("places") + u32(row * sizeof(Places)))};
+  }
   static Places load_places(i32 row) {
     if constexpr (Places::kAny)
       return places_of(row).load();
@@ -169,10 +191,7 @@ struct ChainKernel {
     load_left(mine, ring.slot(place));
     keep_fragments(mine);
     arch::begin_products();
-    const u64 x = arch::descriptor(ring.slot(place));
-#pragma unroll
-    for (i32 i = 0; i < kSlabK / 16; ++i)
-      arch::multiply<kTerms, arch::Major::kK>(sums, mine[i], x + i * 2, later || i > 0);
+    tile_mma<kTerms, kTileX>(sums, mine, arch::descriptor<kTileX>(ring.slot(place)), later);
     arch::commit_products();
     place.next();
     if (!later) return;
@@ -192,8 +211,8 @@ struct ChainKernel {
     const arch::OnChip from = slab + (kSlabX + group * kGroupW + (warp * 8 + panel) * 128);
 #pragma unroll
     for (u32 i = 0; i < kSlabK / 16; ++i)
-      arch::load_matrices(left[i],
-                          from + (i / 2 * (kGroupW / 2) + ((((i % 2 * 2 + word) * 2) + row) ^ panel) * 16));
+      arch::load_matrices(left[i], from + (i / 2 * (kGroupW / 2) +
+                                           kTileW.permuted((i % 2 * 2 + word) * 2 + row, panel) * 16));
   }
 
   // Where the sums of a group belong.
@@ -243,7 +262,7 @@ struct ChainKernel {
 
   static void store(const float (&sums)[kPart / 2], const Target& to, i32 m, u32& turn) {
     const u32 group = threadIdx.x / 128 - 1;
-    const arch::OnChip at = chip() + (kAfterRing + (group * kTurns + turn) * kStage);
+    const arch::OnChip at = chip() + (kBudget.offset("stored") + (group * kTurns + turn) * kStage);
     const bool is_leader = threadIdx.x % 128 == 0;
     if (is_leader) arch::wait_stores_read<kTurns - 1>();
     sync_group(group);
@@ -256,16 +275,16 @@ struct ChainKernel {
     turn = (turn + 1) % kTurns;
     if (!is_leader) return;
 #pragma unroll
-    for (u32 j = 0; j < kRowBytes / kBoxBytes; ++j)
-      arch::store_box(to.map, at + j * (kPart * kBoxBytes),
-                      arch::Corner2{to.n / kFold + i32(j * (kBoxBytes / size_of(kOut))), m});
+    for (i32 j = 0; j < kStored.blocks(); ++j)
+      arch::store_box(to.map, at + j * kStored.block_bytes(),
+                      arch::Corner2{to.n / kFold + j * kStored.span_elements(), m});
     arch::commit_stores();
   }
   // The place of `byte` of a row on chip, whose words bulk stores take permuted.
   static arch::OnChip place_of(arch::OnChip stage, u32 row, u32 byte) {
-    const u32 box = byte / kBoxBytes, at = row * kBoxBytes + byte % kBoxBytes;
-    const u32 permuted = at ^ (kBoxBytes == 128 ? at >> 7 & 7 : at >> 7 & 3) << 4;
-    return stage + (box * (kPart * kBoxBytes) + permuted);
+    static constexpr tile::Swizzle kSwizzle = tile::swizzle_of_span(kStored.span);
+    const u32 box = byte / kStored.span;
+    return stage + (box * kStored.block_bytes() + kSwizzle(row * kStored.span + byte % kStored.span));
   }
   static void put(arch::OnChip to, float first, float second) {
     if constexpr (size_of(kOut) == 2)
@@ -293,4 +312,4 @@ struct ChainKernel {
   static void sync_group(u32 group) { arch::sync_threads<128>(1 + group); }
 };
 
-}  // namespace linear
+}  // namespace heddle::device::linear

@@ -1,26 +1,16 @@
 // A call of a program as a whole kernel: main op and epilogues, without instructions (ir/kernel.h, OpSpec::chain_kernel). The file
-// of such a kernel (x_kernel.sm90.cuh) is included once, inside this namespace, after the bodies of the chain. It has
+// of such a kernel (x_kernel.sm90.cuh) has in heddle::device::x
 //   struct KernelConfig           defaults of the constants that the op's plan names
-//   template <class Config, class Chain>   Config: those constants, and `types()`: the main op's arguments with the dtypes of the call
+//   template <class Config, class Frame>   Config: those constants, and `types()`: the main op's arguments with the dtypes of the call
 //   struct ChainKernel {
 //     static constexpr u32 kThreads;   of a CTA
-//     static void run(const KernelParams& p, const CallParams& call, const TensorMap* maps);
+//     static void run(const Frame& frame, const TensorMap* maps);   Frame: CallFrame
 //   }
 // It starts and waits as a kernel of tiles does (launch.cuh), and leaves the same counts of tiles.
 #pragma once
 
 #include "heddle/backend/cuda/device/cta.cuh"
-#include "heddle/kit/arch/bulk.cuh"
-#include "heddle/kit/arch/matrices.cuh"
-#include "heddle/kit/arch/mbarrier.cuh"
 #include "heddle/kit/arch/tensor_map.h"
-#include "heddle/kit/arch/wgmma_products.cuh"
-#include "heddle/kit/move/chip.cuh"
-#include "heddle/kit/move/next_tile.cuh"
-#include "heddle/kit/move/roles.cuh"
-#include "heddle/kit/move/slot_ring.cuh"
-#include "heddle/kit/move/store_tile.cuh"
-#include "heddle/kit/move/turns.cuh"
 
 namespace heddle::device {
 
@@ -40,22 +30,35 @@ struct RowsBlock {
   }
 };
 
-// The rows of a call that are live.
-inline i32 live_rows(const KernelParams& p, LiveRows live, i32 rows) {
-  if (live == LiveRows::kAll) return rows;
-  return min(rows, live == LiveRows::kRows ? p.host->rows : p.host->wanted);
-}
+// What such a kernel has of its call.
+template <class C>
+struct CallFrame {
+  using Chain = C;
+  using Block = RowsBlock;
+  using Columns = device::Columns;
 
-// Counts the program's tiles of a call as run or dead. One warp calls it.
-inline void count_tiles(const KernelParams& p, const CallParams& call) {
-  u32 count[2] = {};
-  for (u32 i = threadIdx.x % 32; i < call.tiles; i += 32) {
-    TileCoord tile = tile_of(p.instructions[call.first + i]);
-    ++count[clamp_to_live(call.live, p.host, tile) ? 0 : 1];
+  const KernelParams& p;
+  const CallParams& call;
+
+  Chain chain() const { return {p.args + call.args}; }
+  // The rows that are live, of `rows`.
+  i32 live(i32 rows) const {
+    if (call.live == LiveRows::kAll) return rows;
+    return min(rows, call.live == LiveRows::kRows ? p.host->rows : p.host->wanted);
   }
+  // Counts the program's tiles of a call as run or dead. One warp calls it.
+  template <class IsDead>
+  void count_tiles(const IsDead& is_dead) const {
+    u32 count[2] = {};
+    for (u32 i = threadIdx.x % 32; i < call.tiles; i += 32)
+      ++count[is_dead(tile_of(p.instructions[call.first + i]))];
 #pragma unroll
-  for (i32 i = 0; i < 2; ++i)
-    if (count[i] > 0) atomicAdd(&p.tiles[i], count[i]);
-}
+    for (i32 i = 0; i < 2; ++i)
+      if (count[i] > 0) atomicAdd(&p.tiles[i], count[i]);
+  }
+  void count_tiles() const {
+    count_tiles([&](TileCoord tile) { return clamp_to_live(call.live, p.host, tile) ? 0 : 1; });
+  }
+};
 
 }  // namespace heddle::device

@@ -7,6 +7,7 @@
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/attention/products.cuh"
 #include "heddle/kit/attention/running_softmax.cuh"
+#include "heddle/kit/attention/scores.cuh"
 #include "heddle/kit/value/value.cuh"
 
 namespace heddle::device {

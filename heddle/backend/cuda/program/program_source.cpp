@@ -254,8 +254,8 @@ std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits
   return types_source(std::span(&opcode, 1), std::span(&known, 1), traits) +
          fmt::format(R"(#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "heddle/backend/cuda/device/chain_kernel.cuh"
-namespace heddle::device {{
-{0}struct Config : {1}::KernelConfig {{
+{0}namespace heddle::device {{
+struct Config : {1}::KernelConfig {{
 {2}static constexpr {3} types() {{
 {3} a{{}};
 {4}
@@ -263,18 +263,23 @@ return a;
 }}
 }};
 }}  // namespace heddle::device
-using Whole = heddle::device::{1}::{5}<heddle::device::Config, heddle::device::Chain0>;
+using Frame = heddle::device::CallFrame<heddle::device::Chain0>;
+using Whole = heddle::device::{1}::{5}<heddle::device::Config, Frame>;
 #else
 #include "heddle/kit/arch/tensor_map.h"
+struct Frame {{
+  const heddle::KernelParams& p;
+  const heddle::CallParams& call;
+}};
 struct Whole {{
   static constexpr heddle::u32 kThreads = 32;
-  static void run(const heddle::KernelParams&, const heddle::CallParams&, const heddle::TensorMap*) {{}}
+  static void run(const Frame&, const heddle::TensorMap*) {{}}
 }};
 #endif
 extern "C" __global__ __launch_bounds__(Whole::kThreads, 1)
 void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call,
           const __grid_constant__ heddle::TensorMaps<{6}> maps) {{
-  Whole::run(p, call, maps.at);
+  Whole::run(Frame{{p, call}}, maps.at);
 }}
 )",
                      include_of(op, file.c_str()), op, constants, pascal_case(op),

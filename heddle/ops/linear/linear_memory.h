@@ -1,0 +1,40 @@
+// Shared memory and roles of linear_kernel.sm90.cuh, for kernel and plan.
+// Read by host and device: no standard headers.
+#pragma once
+
+#include "heddle/tile/budget.h"
+#include "heddle/tile/mma_plan.h"
+
+namespace heddle::linear {
+
+// A CTA has two groups of four warps, each with 64 columns, and so many rows of x that the plan chooses.
+constexpr i32 kGroups = 2, kColumns = 64 * kGroups;
+
+// Slabs of 64 k of 16 bits: rows of x, and of a group's panels the parts of 128 bytes.
+constexpr tile::OperandTile slab_tile(i32 rows) {
+  return {rows, 64, 2};
+}
+// The part of y that a group stores at once. `fold`: columns that make one of y.
+constexpr tile::OperandTile stored_tile(i32 fold, i32 out_bytes) {
+  const i32 row = 64 / fold * out_bytes;
+  return {64, 64 / fold, out_bytes, tile::Major::kK, row < 128 ? row : 128};
+}
+// Such parts that take turns.
+constexpr i32 stored_turns(i32 fold, i32 out_bytes) {
+  return 64 / fold * out_bytes > 128 ? 1 : 2;
+}
+
+constexpr i32 kPlaceBytes = 8;  // what epilogues need for a row
+
+constexpr tile::Budget kernel_budget(i32 rows, i32 fold, i32 out_bytes, i32 stages) {
+  const i32 slab = slab_tile(rows).bytes() + kGroups * slab_tile(64).bytes();
+  return tile::Budget{}
+      .role("bring", 4, 40)
+      .role("multiply", 4 * kGroups, 232)
+      .part("ring", stages * slab, 1024)
+      .part("stored", kGroups * stored_turns(fold, out_bytes) * stored_tile(fold, out_bytes).bytes(), 1024)
+      .barriers("of ring", 2 * stages)
+      .part("places", rows * kPlaceBytes);
+}
+
+}  // namespace heddle::linear
