@@ -61,7 +61,8 @@ struct Kernel {
   static constexpr i32 kWide = (kColumns + 63) / 64, kWideRows = (kTiles + 7) / 8;  // boxes of v, of x
   static constexpr u32 kBox = 64 * 128;
   using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;
-  static constexpr u32 kThreads = 128 * (kGroups + 1);
+  static constexpr tile::Budget kBudget = sympow_budget({kGroups, 0, 0, kWideRows + kWide}, Config::kStages);
+  static constexpr u32 kThreads = kBudget.threads();
 
   struct Place {
     i32 b, h, chunk, begin, steps, part;
@@ -105,10 +106,10 @@ struct Kernel {
   static i32 items(const MmaSympow& a) { return a.x.size[0] * a.x.size[2] * a.tiles().chunks() * kParts; }
 
   static void run(const MmaSympow& a, const TensorMap* maps, u8*) {
-    const Ring ring{chip(), chip() + Ring::kBytes};
-    run_roles<kCluster, Role<128, 40>, Role<128 * kGroups, 232>>(
-        [&] { ring.init(kGroups * kCluster); }, [&](u32 rank) { produce(ring, a, maps, rank); },
-        [&](u32 rank) { multiply(ring, a, rank); });
+    const Ring ring{chip() + kBudget.offset("ring"), chip() + kBudget.offset("of ring")};
+    run_roles<Kernel, kCluster>([&] { ring.init(kGroups * kCluster); },
+                                [&](u32 rank) { produce(ring, a, maps, rank); },
+                                [&](u32 rank) { multiply(ring, a, rank); });
   }
 
   // Each CTA of a cluster brings its positions to all.

@@ -30,7 +30,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionBackward, 2, 232, 2, true>;
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionBackward, 2, 2, true>;
 
 // Maps: q, k, v, dy.
 template <class Config>

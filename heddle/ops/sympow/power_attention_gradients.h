@@ -24,10 +24,11 @@ KernelPlan plan_of_gradient(const Args& a, const KernelTarget& target, i32 most_
                     ? ""
                     : fmt::format("v has rows of {}; must be at most {}", a.v.size[3], kMostColumns)});
   if (!plan.why_not.empty()) return plan;
-  constexpr i64 kGroups = 2, kRows = 64 * kGroups, kFactBytes = kGroups * 2 * 64 * 16, kRowsOfCta = 8;
-  const i64 wide = boxes_of(a.q.size[3]), boxes = wide + boxes_of(a.v.size[3]), stage = boxes * kKernelBox;
-  const i64 rows = 2 * (kGroups * boxes * kKernelBox + kKernelBarriers) + kFactBytes;
-  const i64 stages = stages_in(target.shared_bytes - rows, stage);
+  constexpr i32 kGroups = 2, kRows = 64 * kGroups, kFactBytes = kGroups * 2 * 64 * 16, kRowsOfCta = 8;
+  const i32 wide = boxes_of(a.q.size[3]), boxes = wide + boxes_of(a.v.size[3]);
+  const SympowMemory memory{kGroups, 2, boxes, boxes, kFactBytes};  // rows of queries need less
+  const i32 stages = stages_in(target.shared_bytes, memory);
+  const tile::Budget budget = sympow_budget(memory, stages);
   plan.constants = {{"wide_rows", wide}, {"columns", a.v.size[3]}, {"power", a.power}, {"stages", stages}};
   const i64 heads = i64(a.q.size[0]) * a.q.size[2], count = heads * a.q.size[1];
   plan.workspace_bytes = count * 8;  // two floats of each row
@@ -37,8 +38,8 @@ KernelPlan plan_of_gradient(const Args& a, const KernelTarget& target, i32 most_
   };
   KernelLaunch main{
       .grid = persistent_grid(heads * a.tiles().chunks() * ceil_div(a.tiles().chunk, kRows), 1, target),
-      .threads = u32(128 * (kGroups + 1)),
-      .shared_bytes = rows + stages * (stage + kKernelBarriers)};
+      .threads = u32(budget.threads()),
+      .shared_bytes = budget.shared_bytes()};
   for (const Tensor* each : {&a.q, &a.k, &a.v, &a.dy}) main.maps.push_back(rows_map(address(*each), *each));
   plan.launches.push_back(std::move(main));
   return plan;

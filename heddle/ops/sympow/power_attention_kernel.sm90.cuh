@@ -32,11 +32,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, PowerAttention, Config::kGroups,
-                      Config::kGroups == 2   ? 232
-                      : Config::kGroups == 3 ? 152
-                                             : 104,
-                      1, false>;
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttention, Config::kGroups, 1, false>;
 
 template <class Config>
 struct Kernel : FrameOf<Config> {

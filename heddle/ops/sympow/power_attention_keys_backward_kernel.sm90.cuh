@@ -32,7 +32,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionKeysBackward, 2, 232, 2, true>;
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionKeysBackward, 2, 2, true>;
 
 // Maps: q, k, v, dy.
 template <class Config>

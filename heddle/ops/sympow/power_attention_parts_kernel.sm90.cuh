@@ -10,6 +10,7 @@
 #include "heddle/kit/move/roles.cuh"
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/ops/sympow/chunk_tiles.h"
+#include "heddle/ops/sympow/sympow_memory.h"
 
 namespace heddle::device::power_attention_parts {
 
@@ -52,8 +53,7 @@ inline float gate_of(const Args& a, const Place& at, i32 t) {
 //   kOwnMaps[2], kBlockMaps[2]   maps of elements and columns: of the tile's rows, which have no columns where kOwnColumns is
 //                                false, and of blocks
 //   kFactBytes                   on chip, for multiply(own, ring, facts, a, workspace)
-template <class Kernel, class Config, class Args, i32 kGroupCount, i32 kRegisters, i32 kSlots,
-          bool kOwnColumns>
+template <class Kernel, class Config, class Args, i32 kGroupCount, i32 kSlots, bool kOwnColumns>
 struct Frame {
   static constexpr Args kTypes = Config::types();
   static constexpr DType kType = kTypes.q.dtype;
@@ -61,26 +61,26 @@ struct Frame {
   static constexpr i32 kWideRows = Config::kWideRows, kColumns = Config::kColumns, kGroups = kGroupCount;
   static constexpr i32 kBlock = 64, kRows = 64 * kGroups, kWide = (kColumns + 63) / 64, kDim = kWideRows * 64;
   static constexpr i32 kBoxes = kWideRows + kWide, kOwnBoxes = kOwnColumns ? kBoxes : kWideRows;
-  static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128, kThreads = 128 * (kGroups + 1);
+  static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128;
+  static constexpr tile::Budget kBudget =
+      sympow_budget({kGroups, kSlots, kOwnBoxes, kBoxes, i32(Kernel::kFactBytes)}, Config::kStages);
+  static constexpr u32 kThreads = kBudget.threads();
   // A block's rows: their elements, and their columns.
   static constexpr tile::OperandTile kKeyTile{kBlock, kDim, 2}, kValueTile{kBlock, kWide * 64, 2};
   using Ring = SlotRing<Config::kStages, kBoxes * kBox>;
   using Own = SlotRing<kSlots, kOwnBoxes * kRowBytes>;
-  using Producer = Role<128, 40>;
-  using Multiplier = Role<128 * kGroups, kRegisters>;
-  using All = Roles<Producer, Multiplier>;
 
   static void run(const Args& a, const TensorMap* maps, u8* workspace) {
-    const arch::OnChip facts = chip() + (Own::kBytes + Ring::kBytes);
-    const Own own{chip(), facts + Kernel::kFactBytes};
-    const Ring ring{chip() + Own::kBytes, own.barriers + Own::kBarrierBytes};
+    const arch::OnChip facts = chip() + kBudget.offset("facts");
+    const Own own{chip() + kBudget.offset("rows"), chip() + kBudget.offset("of rows")};
+    const Ring ring{chip() + kBudget.offset("ring"), chip() + kBudget.offset("of ring")};
     if (threadIdx.x == 0) own.init(kGroups), ring.init(kGroups);
     __syncthreads();
     if (threadIdx.x < 128) {
-      All::template enter<Producer>();
+      enter<Kernel, "bring">();
       if (threadIdx.x == 0) produce(own, ring, a, maps);
     } else {
-      All::template enter<Multiplier>();
+      enter<Kernel, "multiply">();
       Kernel::multiply(own, ring, facts, a, reinterpret_cast<const float2*>(workspace));
     }
   }

@@ -9,11 +9,11 @@
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/kit/arch/target.h"
+#include "heddle/kit/move/box.h"
+#include "heddle/ops/sympow/sympow_memory.h"
 
 namespace heddle {
 
-constexpr i64 kKernelBox = 64 * 128;  // bytes of 64 rows of 64 elements
-constexpr i64 kKernelBarriers = 16;   // bytes of a stage's barriers
 constexpr i32 kMostKernelColumns = 128;
 
 // The reason why a tensor [., ., ., columns] of `dtype` is not taken: rows must begin at multiples of 16 bytes.
@@ -87,27 +87,29 @@ inline KernelPlan plan_of_lanes(const Tensor& rows, std::initializer_list<std::s
 
 // Boxes of 64 elements and `rows` positions of one head, of a tensor [B, T, H, K] at `address` in the arguments.
 inline KernelMap rows_map(size_t address, const Tensor& x, i32 rows = 64) {
+  const tile::OperandTile tile = box_tile(rows);
   const i64 size = size_of(x.dtype);
   return {.address = u32(address + offsetof(Tensor, data)),
           .dtype = x.dtype,
           .rank = 4,
           .size = {x.size[3], x.size[2], x.size[1], x.size[0]},
           .stride = {0, size * x.stride[2], size * x.stride[1], size * x.stride[0]},
-          .box = {64, 1, rows, 1}};
+          .box = {tile.span_elements(), 1, tile.lines(), 1},
+          .swizzle = swizzle_of(tile)};
 }
 // Boxes of 64 columns and `rows` rows of one head, of states [B, H, C, E].
 inline KernelMap states_map(size_t address, const Tensor& s, i32 rows) {
   KernelMap map = rows_map(address, s, 1);
-  map.box = {64, rows, 1, 1};
+  map.box = {map.box[0], rows, 1, 1};
   return map;
 }
 
-inline i64 boxes_of(i64 elements) {
-  return ceil_div(elements, 64);
+inline i32 boxes_of(i32 elements) {
+  return (elements + 63) / 64;
 }
-inline i64 stages_in(i64 bytes, i64 stage_bytes) {
-  constexpr i64 kMost = 12;
-  return std::min(kMost, bytes / (stage_bytes + kKernelBarriers));
+inline i32 stages_in(i64 bytes, const SympowMemory& memory) {
+  constexpr i32 kMost = 12;
+  return tile::most_stages(kMost, bytes, [&](i32 stages) { return sympow_budget(memory, stages); });
 }
 // CTAs of a persistent kernel: clusters as many as there are items, or as the device holds.
 inline u32 persistent_grid(i64 items, i32 cluster, const KernelTarget& target) {

@@ -32,8 +32,7 @@ template <class Config>
 struct Kernel;
 template <class Config>
 using FrameOf = Frame<Kernel<Config>, Config, SympowMmaBackward,
-                      sympow_width(Config::kPower, 8 * Config::kTiles) / kSympowGroup % 2 == 0 ? 2 : 1,
-                      Config::kGroups == 2 ? 232 : 152, true>;
+                      sympow_width(Config::kPower, 8 * Config::kTiles) / kSympowGroup % 2 == 0 ? 2 : 1, true>;
 
 // Maps: x, dy, the state.
 template <class Config>

@@ -36,11 +36,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, SympowMma, Config::kPer,
-                      Config::kGroups == 2   ? 232
-                      : Config::kGroups == 3 ? 152
-                                             : 104,
-                      false>;
+using FrameOf = Frame<Kernel<Config>, Config, SympowMma, Config::kPer, false>;
 
 template <class Config>
 struct Kernel : FrameOf<Config> {

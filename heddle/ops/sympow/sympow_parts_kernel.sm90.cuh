@@ -14,6 +14,7 @@
 #include "heddle/kit/move/store_tile.cuh"
 #include "heddle/ops/sympow/chunk_tiles.h"
 #include "heddle/ops/sympow/sympow_columns.h"
+#include "heddle/ops/sympow/sympow_memory.h"
 
 namespace heddle::device::sympow_parts {
 
@@ -80,9 +81,8 @@ inline void bring_state(const Ring& ring, typename Ring::Place& place, const Ten
 }
 
 // init() makes barriers in one thread; then one brings, produce(rank), while groups of four warps multiply(rank).
-template <i32 kCluster, class Producer, class Multiplier, class Init, class Produce, class Multiply>
+template <class Kernel, i32 kCluster, class Init, class Produce, class Multiply>
 inline void run_roles(Init&& init, Produce&& produce, Multiply&& multiply) {
-  using All = Roles<Producer, Multiplier>;
   if (threadIdx.x == 0) init();
   if constexpr (kCluster > 1)
     arch::sync_cluster();
@@ -90,10 +90,10 @@ inline void run_roles(Init&& init, Produce&& produce, Multiply&& multiply) {
     __syncthreads();
   const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
   if (threadIdx.x < 128) {
-    All::template enter<Producer>();
+    enter<Kernel, "bring">();
     if (threadIdx.x == 0) produce(rank);
   } else {
-    All::template enter<Multiplier>();
+    enter<Kernel, "multiply">();
     multiply(rank);
   }
   if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
@@ -112,7 +112,7 @@ inline void release_stage(const Ring& ring, const typename Ring::Place& done, u3
 
 // The frame of sympow_mma and its gradient: groups of four warps have 64 rows of x each, which have boxes of 64 columns, of map 1, too
 // where kHasColumns. The last map is the state's. Kernel has kFactBytes on chip for multiply(rows, ring, facts, a, rank).
-template <class Kernel, class Config, class Args, i32 kBlocksOfStage, i32 kRegisters, bool kHasColumns>
+template <class Kernel, class Config, class Args, i32 kBlocksOfStage, bool kHasColumns>
 struct Frame {
   static constexpr Args kTypes = Config::types();
   static constexpr DType kType = kTypes.x.dtype;
@@ -124,19 +124,20 @@ struct Frame {
   static constexpr i32 kWideRows = (kTiles + 7) / 8;  // boxes of 64 elements of x
   static constexpr i32 kRows = 64 * kGroups, kBoxes = kHasColumns ? kWideRows + kWide : kWideRows;
   static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
-  static constexpr u32 kThreads = 128 * (kGroups + 1);
+  static constexpr tile::Budget kBudget =
+      sympow_budget({kGroups, 2, kBoxes, kPer* kWide, i32(Kernel::kFactBytes)}, Config::kStages);
+  static constexpr u32 kThreads = kBudget.threads();
   using Ring = SlotRing<Config::kStages, kPer * kBlock>;
   using RowRing = SlotRing<2, kBoxes * kRowBytes>;
   using Place = RowTile<kRows, kCluster, kBlocks>;
 
   static void run(const Args& a, const TensorMap* maps, u8*) {
-    const arch::OnChip facts = chip() + (RowRing::kBytes + Ring::kBytes);
-    const RowRing rows{chip(), facts + Kernel::kFactBytes};
-    const Ring ring{chip() + RowRing::kBytes, rows.barriers + RowRing::kBarrierBytes};
-    run_roles<kCluster, Role<128, 40>, Role<128 * kGroups, kRegisters>>(
-        [&] { rows.init(kGroups), ring.init(kGroups * kCluster); },
-        [&](u32 rank) { produce(rows, ring, a, maps, rank); },
-        [&](u32 rank) { Kernel::multiply(rows, ring, facts, a, rank); });
+    const arch::OnChip facts = chip() + kBudget.offset("facts");
+    const RowRing rows{chip() + kBudget.offset("rows"), chip() + kBudget.offset("of rows")};
+    const Ring ring{chip() + kBudget.offset("ring"), chip() + kBudget.offset("of ring")};
+    run_roles<Kernel, kCluster>([&] { rows.init(kGroups), ring.init(kGroups * kCluster); },
+                                [&](u32 rank) { produce(rows, ring, a, maps, rank); },
+                                [&](u32 rank) { Kernel::multiply(rows, ring, facts, a, rank); });
   }
 
   static void produce(const RowRing& rows, const Ring& ring, const Args& a, const TensorMap* maps, u32 rank) {
