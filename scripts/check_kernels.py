@@ -238,7 +238,13 @@ def purposes(op):
 
 
 def has_roles(op):
-    return any("kit/move/roles.cuh" in path.read_text() for path in ROOT.glob(f"heddle/ops/*/{op}.cuh"))
+    """True if the kernel's file, or one of its family that it includes, has roles."""
+    for path in ROOT.glob(f"heddle/ops/*/{op}.cuh"):
+        text = path.read_text()
+        parts = re.findall(r'#include "(heddle/ops/\S+\.cuh)"', text)
+        if any("kit/move/roles.cuh" in t for t in (text, *((ROOT / part).read_text() for part in parts))):
+            return True
+    return False
 
 
 def compile_kernels(args, folder):

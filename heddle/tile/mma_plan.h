@@ -68,9 +68,8 @@ struct OperandTile {
     return along % span_elements() == 0 && across % 8 == 0;
   }
   constexpr i32 blocks() const { return (major == Major::kK ? depth : rows) / span_elements(); }
-  constexpr i32 lines() const {
-    return major == Major::kK ? rows : depth;
-  }  // of `span` bytes, that a block has
+  // A block has so many, of `span` bytes each.
+  constexpr i32 lines() const { return major == Major::kK ? rows : depth; }
   constexpr i32 block_bytes() const { return bytes() / blocks(); }
   // Element row + rows * k to its place, in elements, before words are permuted.
   constexpr Layout layout() const {
@@ -83,7 +82,7 @@ struct OperandTile {
   constexpr u32 permuted(u32 word, u32 row) const {
     return (word ^ row / (128 / u32(span))) % (u32(span) / 16);
   }
-  // The same memory seen with the roles of k and of m or n exchanged: rows of values are the depth of weights times values.
+  // Sees this memory with k and m or n exchanged: rows of values are the depth of weights times values.
   constexpr OperandTile turned() const {
     return {depth, rows, element_bytes, major == Major::kK ? Major::kOuter : Major::kK, span};
   }

@@ -26,7 +26,7 @@ __forceinline__ void tile_mma(float (&sums)[kSums], u64 a, u64 b, bool add) {
   for (i32 i = 0; i < kSteps; ++i)
     arch::multiply<kTerms, kA.major, kB.major>(sums, step_of<kA>(a, i), step_of<kB>(b, i), add || i > 0);
 }
-// The same with the left operand in registers, a fragment for each 32 bytes of k.
+// The left operand may lie in registers, a fragment for each 32 bytes of k.
 template <arch::Terms kTerms, tile::OperandTile kB, i32 kSums, i32 kSteps>
 __forceinline__ void tile_mma(float (&sums)[kSums], const u32 (&a)[kSteps][4], u64 b, bool add) {
 #pragma unroll

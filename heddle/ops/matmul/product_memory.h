@@ -12,7 +12,7 @@ constexpr i32 kScaleSlabs = 8, kScaleStage = 128;  // slabs whose scales a warp 
 // A CTA's tile of y; a slab has 128 bytes of k.
 struct ProductTile {
   i32 rows, columns;
-  i32 slabs;   // of a stage
+  i32 slabs;   // a stage has
   i32 split;   // parts of k, each in a CTA of its own
   i32 scales;  // KernelConfig::kScales; 2: a warp has those of some slabs on chip
 
@@ -39,7 +39,7 @@ constexpr tile::Budget product_budget(const ProductTile& tile, i32 out_bytes, i3
       .role("multiply", 4 * groups, groups == 2 ? 232 : 240)
       .part("ring", stages * tile.slabs * slab, 1024)
       .part("stored", groups * stored_tile(tile, out_bytes).bytes(), 1024)
-      .part("sums", splits ? groups * 128 * (tile.columns - tile.own()) / 2 * 4 : 0)  // of the cluster's CTAs
+      .part("sums", splits ? groups * 128 * (tile.columns - tile.own()) / 2 * 4 : 0)  // from other CTAs
       .barriers("of ring", 2 * stages)
       .barriers("of sums", splits ? 2 * groups : 0)
       .part("scales", tile.scales == 2 ? groups * 4 * kScaleSlabs * kScaleStage : 0);

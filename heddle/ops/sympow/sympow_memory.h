@@ -17,7 +17,7 @@ constexpr i32 kBoxBytes = box_tile(64).bytes();
 struct SympowMemory {
   i32 groups;
   i32 row_slots, row_boxes;  // places for rows, and boxes of a group's
-  i32 stage_boxes;           // those of a stage of the ring
+  i32 stage_boxes;           // a stage of the ring has
   i32 fact_bytes = 0;        // what else the groups have
 };
 

@@ -30,7 +30,7 @@ struct RowsBlock {
   }
 };
 
-// What such a kernel has of its call.
+// Gives such a kernel its arguments and epilogues, the live rows, and the counts of tiles.
 template <class C>
 struct CallFrame {
   using Chain = C;
