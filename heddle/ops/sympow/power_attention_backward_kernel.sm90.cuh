@@ -30,7 +30,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionBackward, 2, 2, true>;
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionBackward, 2, 2, true, 2 * 64 * 4>;
 
 // Maps: q, k, v, dy.
 template <class Config>
@@ -42,7 +42,6 @@ struct Kernel : FrameOf<Config> {
   using Ring = typename Base::Ring;
   static constexpr DType kOut = Base::kTypes.dq.dtype;
   static constexpr i32 kKeys = Base::kBlock, kOwnMaps[2] = {0, 3}, kBlockMaps[2] = {1, 2};
-  static constexpr u32 kFactBytes = Base::kGroups * 2 * kKeys * 4;  // gates
 
   using Place = QueryTile<kRows, kKeys>;
 

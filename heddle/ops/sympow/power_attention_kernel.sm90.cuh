@@ -32,7 +32,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, PowerAttention, Config::kGroups, 1, false>;
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttention, Config::kGroups, 1, false, 2 * 64 * 4>;
 
 template <class Config>
 struct Kernel : FrameOf<Config> {
@@ -42,7 +42,6 @@ struct Kernel : FrameOf<Config> {
   using Ring = typename Base::Ring;
   static constexpr DType kOut = Base::kTypes.y.dtype;
   static constexpr i32 kKeys = Base::kBlock, kOwnMaps[2] = {0, 0}, kBlockMaps[2] = {1, 2};
-  static constexpr u32 kFactBytes = Base::kGroups * 2 * kKeys * 4;  // gates
 
   using Place = QueryTile<kRows, kKeys>;
 

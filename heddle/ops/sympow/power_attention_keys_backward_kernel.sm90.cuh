@@ -32,7 +32,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionKeysBackward, 2, 2, true>;
+using FrameOf = Frame<Kernel<Config>, Config, PowerAttentionKeysBackward, 2, 2, true, 2 * 64 * 16>;
 
 // Maps: q, k, v, dy.
 template <class Config>
@@ -44,7 +44,7 @@ struct Kernel : FrameOf<Config> {
   using Ring = typename Base::Ring;
   static constexpr DType kOut = Base::kTypes.dk.dtype, kOutValues = Base::kTypes.dv.dtype;
   static constexpr i32 kQueries = Base::kBlock, kOwnMaps[2] = {1, 2}, kBlockMaps[2] = {0, 3};
-  static constexpr u32 kGroupBytes = 2 * kQueries * 16, kFactBytes = Base::kGroups * kGroupBytes;
+  static constexpr u32 kGroupBytes = 2 * kQueries * 16;
 
   // Tiles of a chunk, the longest first.
   struct Place {

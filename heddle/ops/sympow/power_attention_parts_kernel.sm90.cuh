@@ -52,8 +52,9 @@ inline float gate_of(const Args& a, const Place& at, i32 t) {
 //   Place                        a tile, and where its blocks begin: block(n)
 //   kOwnMaps[2], kBlockMaps[2]   maps of elements and columns: of the tile's rows, which have no columns where kOwnColumns is
 //                                false, and of blocks
-//   kFactBytes                   on chip, for multiply(own, ring, facts, a, workspace)
-template <class Kernel, class Config, class Args, i32 kGroupCount, i32 kSlots, bool kOwnColumns>
+//   multiply(own, ring, facts, a, workspace)   a group has kFactBytes of facts on chip
+template <class Kernel, class Config, class Args, i32 kGroupCount, i32 kSlots, bool kOwnColumns,
+          i32 kFactBytes>
 struct Frame {
   static constexpr Args kTypes = Config::types();
   static constexpr DType kType = kTypes.q.dtype;
@@ -63,7 +64,7 @@ struct Frame {
   static constexpr i32 kBoxes = kWideRows + kWide, kOwnBoxes = kOwnColumns ? kBoxes : kWideRows;
   static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128;
   static constexpr tile::Budget kBudget =
-      sympow_budget({kGroups, kSlots, kOwnBoxes, kBoxes, i32(Kernel::kFactBytes)}, Config::kStages);
+      sympow_budget({kGroups, kSlots, kOwnBoxes, kBoxes, kGroups* kFactBytes}, Config::kStages);
   static constexpr u32 kThreads = kBudget.threads();
   // A block's rows: their elements, and their columns.
   static constexpr tile::OperandTile kKeyTile{kBlock, kDim, 2}, kValueTile{kBlock, kWide * 64, 2};

@@ -32,7 +32,8 @@ template <class Config>
 struct Kernel;
 template <class Config>
 using FrameOf = Frame<Kernel<Config>, Config, SympowMmaBackward,
-                      sympow_width(Config::kPower, 8 * Config::kTiles) / kSympowGroup % 2 == 0 ? 2 : 1, true>;
+                      sympow_width(Config::kPower, 8 * Config::kTiles) / kSympowGroup % 2 == 0 ? 2 : 1, true,
+                      Config::kTiles * 128 * 16>;
 
 // Maps: x, dy, the state.
 template <class Config>
@@ -42,7 +43,7 @@ struct Kernel : FrameOf<Config> {
       Base::kPer, Base::kWideRows, Base::kBox, Base::kBlock, Base::kRowBytes;
   using typename Base::Place, typename Base::Ring, typename Base::RowRing;
   static constexpr DType kOut = Base::kTypes.dx.dtype;
-  static constexpr u32 kSlotBytes = kTiles * 128 * 16, kFactBytes = Base::kGroups * kSlotBytes;
+  static constexpr u32 kSlotBytes = kTiles * 128 * 16;
 
   // Adds gradients of blocks to dx, in the order of use.
   struct Factors : Base::RowPairs {

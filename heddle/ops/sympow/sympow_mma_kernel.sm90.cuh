@@ -36,7 +36,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel;
 template <class Config>
-using FrameOf = Frame<Kernel<Config>, Config, SympowMma, Config::kPer, false>;
+using FrameOf = Frame<Kernel<Config>, Config, SympowMma, Config::kPer, false, 0>;
 
 template <class Config>
 struct Kernel : FrameOf<Config> {
@@ -45,7 +45,6 @@ struct Kernel : FrameOf<Config> {
       Base::kBox, Base::kBlock;
   using typename Base::Place, typename Base::Ring, typename Base::RowRing;
   static constexpr DType kOut = Base::kTypes.y.dtype;
-  static constexpr u32 kFactBytes = 0;
   static_assert(kPer == 1 || kBlocks % 2 == 0);
 
   // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.

@@ -111,8 +111,8 @@ inline void release_stage(const Ring& ring, const typename Ring::Place& done, u3
 }
 
 // The frame of sympow_mma and its gradient: groups of four warps have 64 rows of x each, which have boxes of 64 columns, of map 1, too
-// where kHasColumns. The last map is the state's. Kernel has kFactBytes on chip for multiply(rows, ring, facts, a, rank).
-template <class Kernel, class Config, class Args, i32 kBlocksOfStage, bool kHasColumns>
+// where kHasColumns. The last map is the state's. A group has kFactBytes on chip, for Kernel::multiply(rows, ring, facts, a, rank).
+template <class Kernel, class Config, class Args, i32 kBlocksOfStage, bool kHasColumns, i32 kFactBytes>
 struct Frame {
   static constexpr Args kTypes = Config::types();
   static constexpr DType kType = kTypes.x.dtype;
@@ -125,7 +125,7 @@ struct Frame {
   static constexpr i32 kRows = 64 * kGroups, kBoxes = kHasColumns ? kWideRows + kWide : kWideRows;
   static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
   static constexpr tile::Budget kBudget =
-      sympow_budget({kGroups, 2, kBoxes, kPer* kWide, i32(Kernel::kFactBytes)}, Config::kStages);
+      sympow_budget({kGroups, 2, kBoxes, kPer* kWide, kGroups* kFactBytes}, Config::kStages);
   static constexpr u32 kThreads = kBudget.threads();
   using Ring = SlotRing<Config::kStages, kPer * kBlock>;
   using RowRing = SlotRing<2, kBoxes * kRowBytes>;
