@@ -174,8 +174,8 @@ bool Service::take_changes(bool wait) {
   return false;
 }
 
-void Service::update_weights(const WeightValues& values) {
-  const auto update = std::shared_ptr<Update>(new Update{values});
+void Service::update_weights(const WeightValues& values, bool where_they_lie) {
+  const auto update = std::shared_ptr<Update>(new Update{values, where_they_lie});
   {
     const std::lock_guard lock(wake_->mutex);
     require(!stopping_, "[service] it is stopped; make another one");
@@ -198,7 +198,7 @@ void Service::take(Update& update) {
       }
   };
   try {
-    engine_.update_weights(update.values, fail_begun);
+    engine_.update_weights(update.values, fail_begun, update.where_they_lie);
     update.done.set_value();
   } catch (...) {
     update.done.set_exception(std::current_exception());

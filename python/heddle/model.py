@@ -200,7 +200,7 @@ class Model:
         """The text of tokens."""
         return self._made.detokenize(tokens, bool(skip_special))
 
-    def update_weights(self, tensors):
+    def update_weights(self, tensors, *, pack_on_gpu=False):
         """Replaces weights by a caller's: all, or those that `tensors` names; the others stay as they are.
 
         `tensors` is a state dict, or (name, tensor) pairs, with the names, shapes and dtypes that the model
@@ -209,10 +209,13 @@ class Model:
         nothing has changed. Otherwise the call waits for the step that runs. Answers that have begun and not
         ended fail, those that wait for their turn use the new weights, and the keys and values of the old
         weights are dropped.
+
+        `pack_on_gpu`: tensors on the model's GPU are packed there, and do not pass through the host's memory.
+        It is new, and not yet measured.
         """
         pairs = _named_tensors(tensors, "update_weights")
         _wait_for_gpu(pairs)
-        self._made.update_weights(pairs)
+        self._made.update_weights(pairs, bool(pack_on_gpu))
 
     @property
     def stats(self):

@@ -150,3 +150,42 @@ def test_a_program_of_the_host_is_refused():
         heddle.InvalidArgument, match="'threads' runs on the host, and the tensors are on GPU 0"
     ):
         heddle.Megakernel(calls, heddle.MegakernelConfig(executor="threads"))
+
+
+def weights_of(config, seed):
+    """Random weights of a Llama of one layer, f32."""
+    random = numpy.random.default_rng(seed)
+    width, inner, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
+    shapes = {"embed_tokens": (vocab, width), "norm": (width,)}
+    for name in "qkvo":
+        shapes[f"layers.0.self_attn.{name}_proj"] = (width, width)
+    for name, shape in {"gate": (inner, width), "up": (inner, width), "down": (width, inner)}.items():
+        shapes[f"layers.0.mlp.{name}_proj"] = shape
+    for name in ("input", "post_attention"):
+        shapes[f"layers.0.{name}_layernorm"] = (width,)
+    made = {f"model.{name}.weight": random.standard_normal(shape, "f") for name, shape in shapes.items()}
+    return {**made, "lm_head.weight": random.standard_normal((vocab, width), "f")}
+
+
+def test_weights_in_its_memory():
+    config = {
+        "model_type": "llama",
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "vocab_size": 128,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "rms_norm_eps": 1e-5,
+        "max_position_embeddings": 64,
+    }
+    old, new = weights_of(config, 1), weights_of(config, 2)
+    options = {"model_config": config, "device": "cpu", "threads": 1}
+    logits = []
+    for place in (lambda values: values, on_gpu):
+        with heddle.load(tensors={name: place(each) for name, each in old.items()}, **options) as model:
+            logits.append(model.logits([3, 1, 4]))
+            model.update_weights((name, place(each)) for name, each in new.items())
+            logits.append(model.logits([3, 1, 4]))
+    assert numpy.array_equal(logits[0], logits[2])
+    assert numpy.array_equal(logits[1], logits[3])
+    assert not numpy.array_equal(logits[0], logits[1])

@@ -126,7 +126,7 @@ def _once(tensors):
     """Without second names: a tied head is the embedding."""
     kept = {}
     for name, tensor in tensors.items():
-        kept.setdefault((tensor.data_ptr(), tensor.shape), (name, tensor.detach()))
+        kept.setdefault(_place(tensor), (name, tensor.detach()))
     return dict(kept.values())
 
 
