@@ -134,48 +134,4 @@ constexpr i32 most_stages(i32 most, i64 bytes, const BudgetOf& budget_of) {
   return (bytes - besides) / stage < most ? i32((bytes - besides) / stage) : most;
 }
 
-// The table of a budget as text: lines of a name and numbers.
-struct BudgetText {
-  static constexpr i32 kMost = 2048;
-  char text[kMost] = {};
-  i32 size = 0;
-
-  constexpr void add(const char* from, i32 width = 0) {
-    i32 written = 0;
-    for (; from[written] != 0; ++written) put(from[written]);
-    for (; written < width; ++written) put(' ');
-  }
-  constexpr void add(i32 number, i32 width) {
-    char digits[12] = {};
-    i32 count = 0;
-    do digits[count++] = char('0' + number % 10);
-    while ((number /= 10) > 0);
-    for (i32 i = count; i < width; ++i) put(' ');
-    while (count > 0) put(digits[--count]);
-  }
-
- private:
-  constexpr void put(char c) {
-    hold(size + 1 < kMost, "a budget's table has at most 2,047 characters");
-    text[size++] = c;
-  }
-};
-constexpr BudgetText to_text(const Budget& budget) {
-  BudgetText text;
-  text.add("role                    warps registers\n");
-  for (i32 i = 0; i < budget.role_count; ++i) {
-    text.add(budget.roles[i].name.text, 24);
-    text.add(budget.roles[i].warps, 5), text.add(budget.roles[i].registers, 10), text.add("\n");
-  }
-  text.add("at launch", 24), text.add(budget.warps(), 5), text.add(budget.launch_registers(), 10),
-      text.add("\n");
-  text.add("shared memory          offset     bytes\n");
-  for (i32 i = 0; i < budget.part_count; ++i) {
-    text.add(budget.parts[i].name.text, 23);
-    text.add(budget.parts[i].offset, 6), text.add(budget.parts[i].bytes, 10), text.add("\n");
-  }
-  text.add("together", 23), text.add(budget.shared_bytes(), 16), text.add("\n");
-  return text;
-}
-
 }  // namespace heddle::tile

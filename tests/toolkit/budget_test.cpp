@@ -59,19 +59,5 @@ TEST(Budget, NamesTheRuleThatIsBroken) {
   EXPECT_EQ(rule(kGemm.part("more", 16384)), "the shared memory of an SM holds all parts");
 }
 
-TEST(Budget, PrintsItself) {
-  constexpr BudgetText kText = to_text(kGemm);
-  EXPECT_EQ(std::string(kText.text),
-            "role                    warps registers\n"
-            "bring                       4        40\n"
-            "work                        8       232\n"
-            "at launch                  12       168\n"
-            "shared memory          offset     bytes\n"
-            "ring                        0    196608\n"
-            "sums                   196608     31744\n"
-            "barriers               228352        64\n"
-            "together                         228416\n");
-}
-
 }  // namespace
 }  // namespace heddle::tile

@@ -24,6 +24,7 @@
 #include "heddle/ops/flash_attention/attention_memory.h"
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 #include "heddle/ops/flash_attention/flash_attention.h"
+#include "heddle/tile/raster.h"
 
 namespace heddle::device::flash_attention {
 
@@ -49,27 +50,20 @@ struct KernelTile {
 
 // The tiles of a call, in the order in which CTAs take them.
 struct TileOrder {
-  i32 row_tiles, heads, tiles;
-  i32 head_group;  // heads whose tiles alternate, so that their keys stay in the L2 cache
-  bool last_first;
+  tile::HeavyFirst raster;
+  i32 tiles;
 
   TileOrder(const FlashAttention& a, i32 rows) {
     constexpr i32 kCache = 32 << 10;  // KiB of the L2 cache that keys and values may have
     const i32 size =
         1 + i32(i64(a.k.size[1]) * (a.k.size[3] + a.v.size[3]) * 2 >> 10) / (a.q.size[2] / a.k.size[2]);
-    heads = a.q.size[0] * a.q.size[2];
+    const i32 heads = a.q.size[0] * a.q.size[2];
     // The rows before, between and after sequences have tiles too; each sequence may have one that is not full.
     const i32 parts = a.cu_seqlens_q.rank > 0 ? a.cu_seqlens_q.size[0] + 1 : 1;
-    row_tiles = parts > 1 ? a.q.size[1] / rows + parts : (a.q.size[1] + rows - 1) / rows;
-    last_first = a.causal || a.window_right >= 0 || a.kv_num_blocks.rank > 0;
-    head_group = last_first ? max(1, min(heads, kCache / size)) : 1;
-    tiles = row_tiles * heads;
-  }
-  void place(i32 tile, i32& head, i32& row_tile) const {
-    const i32 each = row_tiles * head_group, group = tile / each, in = tile % each;
-    const i32 here = min(head_group, heads - group * head_group);
-    head = group * head_group + in % here;
-    row_tile = last_first ? row_tiles - 1 - in / here : in / here;
+    const i32 row_tiles = parts > 1 ? a.q.size[1] / rows + parts : (a.q.size[1] + rows - 1) / rows;
+    const bool last_first = a.causal || a.window_right >= 0 || a.kv_num_blocks.rank > 0;
+    raster = {row_tiles, heads, last_first ? max(1, min(heads, kCache / size)) : 1, last_first};
+    tiles = raster.tiles();
   }
 };
 
@@ -129,8 +123,7 @@ struct Kernel {
 
   static KernelTile tile_of(const FlashAttention& a, const TileOrder& order, i32 number) {
     KernelTile t;
-    i32 head, row_tile;
-    order.place(number, head, row_tile);
+    const auto [head, row_tile] = order.raster.at(number);
     t.batch = head / a.q.size[2], t.head = head % a.q.size[2];
     if constexpr (kHasParts) {
       const Parts parts = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
@@ -187,8 +180,9 @@ struct Kernel {
         load<kQueryTile>(chip.queries, maps, chip.full, t.sequence.query_begin + t.row, t.head, t.batch);
       }
       // Tiles of one size are shared out before; others go to those that are free.
-      number = order.last_first && order.tiles > i32(gridDim.x) ? i32(gridDim.x + atomicAdd(counter, 1u))
-                                                                : number + i32(gridDim.x);
+      number = order.raster.last_row_first && order.tiles > i32(gridDim.x)
+                   ? i32(gridDim.x + atomicAdd(counter, 1u))
+                   : number + i32(gridDim.x);
       const i32 head = t.head / share;
       const BlockList list = t.blocks > 0 ? list_of_tile(a, t) : BlockList();
       i32 before = 0;  // the first key of the block before

@@ -22,6 +22,7 @@
 #include "heddle/kit/move/tile_mma.cuh"
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/linear/linear_memory.h"
+#include "heddle/tile/raster.h"
 
 namespace heddle::device::linear {
 
@@ -54,7 +55,6 @@ struct ChainKernel {
   static_assert(kRows % kPart == 0 && (kFold == 1 || kFold == 2) && kSlab % 1024 == 0 && kStage % 1024 == 0);
   static_assert(kTypes.w.panel_rows == 2 && kTypes.w.interleave == 8);
 
-  using TilePlace = GroupedPlace<8>;
   using Sums = float[kRows / 2];
   using Left = u32[kSlabK / 16][4];  // a warp's rows of a slab of w
   // Epilogues take kBatch pairs of a thread together, and the operands of the next ones are under way.
@@ -74,6 +74,7 @@ struct ChainKernel {
           columns((a.w.rows() + kColumns - 1) / kColumns),
           steps((a.w.cols() + kSlabK - 1) / kSlabK) {}
     i32 tiles() const { return rows * columns; }
+    tile::TileAt place(i32 t) const { return tile::GroupedRaster{rows, columns, 8}.at(t); }
   };
 
   static void run(const Frame& frame, const TensorMap* maps) {
@@ -102,8 +103,8 @@ struct ChainKernel {
     i32 ahead = min(kStages, sizes.steps);
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles(); t += sizes.mine.stride, ahead = 0) {
-      const TilePlace tile(t, sizes.rows, sizes.columns);
-      const i32 m = tile.m * kRows, n = tile.n * kColumns;
+      const tile::TileAt tile = sizes.place(t);
+      const i32 m = tile.row * kRows, n = tile.col * kColumns;
       if (ahead > 0) {
         typename Ring::Place begun;
 #pragma unroll 1
@@ -143,7 +144,7 @@ struct ChainKernel {
     RowsBlock block;
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles(); t += sizes.mine.stride) {
-      const i32 m = TilePlace(t, sizes.rows, sizes.columns).m * kRows;
+      const i32 m = sizes.place(t).row * kRows;
       Places places[kRows / 64];
 #pragma unroll
       for (i32 i = 0; i < kRows / 64; ++i)
@@ -161,7 +162,7 @@ struct ChainKernel {
     u32 turn = 0;
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles(); t += sizes.mine.stride) {
-      const TilePlace tile(t, sizes.rows, sizes.columns);
+      const tile::TileAt tile = sizes.place(t);
       Sums sums;
       Left even, odd;
       arch::keep(sums);
@@ -170,7 +171,7 @@ struct ChainKernel {
         multiply_slab(sums, even, odd, ring, place, done, step > 0);
         if (step + 1 < sizes.steps) multiply_slab(sums, odd, even, ring, place, done, true);
       }
-      const Target to{maps + 2, sizes.live, tile.m * kRows, tile.n * kColumns + i32(group) * 64};
+      const Target to{maps + 2, sizes.live, tile.row * kRows, tile.col * kColumns + i32(group) * 64};
       Operands operands[2];
       ask(operands[0], chain, to, 0);
       arch::wait_products<0>();

@@ -25,6 +25,7 @@
 #include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/matmul/product_memory.h"
+#include "heddle/tile/raster.h"
 
 namespace heddle::device::matmul {
 
@@ -198,7 +199,6 @@ struct Kernel {
 
   static constexpr i32 kPartSlabs = 2;  // parts of k are multiples of so many slabs
   static_assert(kSplit == 1 || kPartSlabs % kSlabs == 0);
-  using TilePlace = GroupedPlace<8>;
 
   struct Sizes {
     i32 rows, columns, steps;  // tiles of a batch; k in stages
@@ -221,16 +221,16 @@ struct Kernel {
       steps = (slabs + kSlabs - 1) / kSlabs;
     }
     // Number t of all tiles: its place in its batch, and the batch.
-    struct Place : TilePlace {
+    struct Place : tile::TileAt {
       i32 batch;
     };
     Place place(i32 t) const {
       const i32 batch = kBatched ? t / (rows * columns) : 0;
-      return {TilePlace(kBatched ? t - batch * (rows * columns) : t, rows, columns), batch};
+      return {tile::GroupedRaster{rows, columns, 8}.at(kBatched ? t - batch * (rows * columns) : t), batch};
     }
     // The row of a tile that this CTA begins with.
-    i32 row_of(const TilePlace& tile) const {
-      return (tile.m * kCluster + i32(kSplit > 1 ? 0 : rank)) * kRows;
+    i32 row_of(const tile::TileAt& tile) const {
+      return (tile.row * kCluster + i32(kSplit > 1 ? 0 : rank)) * kRows;
     }
   };
 
@@ -263,7 +263,7 @@ struct Kernel {
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
       const typename Sizes::Place tile = sizes.place(t);
-      const i32 m = sizes.row_of(tile), n = tile.n * kColumns;
+      const i32 m = sizes.row_of(tile), n = tile.col * kColumns;
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
         ring.begin(place, kSlabs * (kBrought * 128 + kTileB.bytes()));
@@ -332,7 +332,7 @@ struct Kernel {
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
       const typename Sizes::Place tile = sizes.place(t);
-      const i32 m = sizes.row_of(tile) + i32(group) * 64, n = tile.n * kColumns;
+      const i32 m = sizes.row_of(tile) + i32(group) * 64, n = tile.col * kColumns;
       float sums[kColumns / 2];
       if constexpr (kPromotes)
         add_promoted(sums, ring, place, release, sizes.steps, group,

@@ -9,10 +9,10 @@
 #include "heddle/kit/arch/mma.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
-#include "heddle/kit/move/next_tile.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/matmul/scaled_mm.h"
+#include "heddle/tile/raster.h"
 
 namespace heddle::device::scaled_mm {
 
@@ -46,8 +46,8 @@ struct Kernel {
 
   static void run(const ScaledMm& a, const TensorMap*, u8*) {
     const i32 rows = (a.rows() + kRows - 1) / kRows, columns = (a.columns() + kColumns - 1) / kColumns;
-    const GroupedPlace<8> tile(i32(blockIdx.x), rows, columns);
-    const i32 m = tile.m * kRows, n = tile.n * kColumns, steps = (a.terms() + kSlabRow - 1) / kSlabRow;
+    const tile::TileAt tile = tile::GroupedRaster{rows, columns, 8}.at(i32(blockIdx.x));
+    const i32 m = tile.row * kRows, n = tile.col * kColumns, steps = (a.terms() + kSlabRow - 1) / kSlabRow;
     SlabCopy<kRows> left(a.a.data, m);
     SlabCopy<kColumns> right(a.b.data, n);
     u8* const slabs = arch::dynamic_shared();
