@@ -20,6 +20,7 @@
 #include "heddle/kit/move/roles.cuh"
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/tile_mma.cuh"
 #include "heddle/ops/sympow/mma_sympow.h"
 #include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
 
@@ -60,6 +61,7 @@ struct Kernel {
   static constexpr i32 kParts = (kUnits + kGroups * kCluster - 1) / (kGroups * kCluster);
   static constexpr i32 kWide = (kColumns + 63) / 64, kWideRows = (kTiles + 7) / 8;  // boxes of v, of x
   static constexpr u32 kBox = 64 * 128;
+  static constexpr tile::OperandTile kRowsOfV = tile::OperandTile{64, 64 * kWide, 2}.turned();
   using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;
   static constexpr tile::Budget kBudget = sympow_budget({kGroups, 0, 0, kWideRows + kWide}, Config::kStages);
   static constexpr u32 kThreads = kBudget.threads();
@@ -198,10 +200,9 @@ struct Kernel {
         for (i32 n = 0; n < kOwn; ++n) arch::keep(now[n]), arch::keep(sums[n]);
         arch::begin_products();
         const u64 v =
-            arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox) + u64(step % 4) * (2048 / 16);
+            step_of<kRowsOfV>(arch::descriptor<kRowsOfV>(ring.slot(place) + kWideRows * kBox), step % 4);
 #pragma unroll
-        for (i32 n = 0; n < kOwn; ++n)
-          arch::multiply<kTerms, arch::Major::kOuter>(sums[n], now[n], v, step > 0);
+        for (i32 n = 0; n < kOwn; ++n) arch::multiply<kTerms, kRowsOfV.major>(sums[n], now[n], v, step > 0);
         arch::commit_products();
         if (step % 4 == 3) place.next();
         arch::wait_products<1>();

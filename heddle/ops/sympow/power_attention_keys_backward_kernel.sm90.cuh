@@ -13,6 +13,7 @@
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
+#include "heddle/kit/move/tile_mma.cuh"
 #include "heddle/ops/sympow/power_attention_keys_backward.h"
 #include "heddle/ops/sympow/power_attention_parts_kernel.sm90.cuh"
 #include "heddle/ops/sympow/power_attention_sums_kernel.sm90.cuh"
@@ -45,6 +46,8 @@ struct Kernel : FrameOf<Config> {
   static constexpr DType kOut = Base::kTypes.dk.dtype, kOutValues = Base::kTypes.dv.dtype;
   static constexpr i32 kQueries = Base::kBlock, kOwnMaps[2] = {1, 2}, kBlockMaps[2] = {0, 3};
   static constexpr u32 kGroupBytes = 2 * kQueries * 16;
+  static constexpr tile::OperandTile kRowsOfQ = Base::kKeyTile.turned(),
+                                     kRowsOfDy = Base::kValueTile.turned();
 
   // Tiles of a chunk, the longest first.
   struct Place {
@@ -141,12 +144,12 @@ struct Kernel : FrameOf<Config> {
         arch::keep(dk), arch::keep(dv);
         keep_fragments(slopes), keep_fragments(weights);
         arch::begin_products();
-        const u64 q = arch::descriptor(ring.slot(place), kBox);
-        const u64 dy = arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox);
+        const u64 q = arch::descriptor<kRowsOfQ>(ring.slot(place));
+        const u64 dy = arch::descriptor<kRowsOfDy>(ring.slot(place) + kWideRows * kBox);
 #pragma unroll
         for (i32 i = 0; i < kQueries / 16; ++i) {
-          arch::multiply<kTerms, arch::Major::kOuter>(dk, slopes[i], q + i * (2048 / 16), true);
-          arch::multiply<kTerms, arch::Major::kOuter>(dv, weights[i], dy + i * (2048 / 16), true);
+          arch::multiply<kTerms, kRowsOfQ.major>(dk, slopes[i], step_of<kRowsOfQ>(q, i), true);
+          arch::multiply<kTerms, kRowsOfDy.major>(dv, weights[i], step_of<kRowsOfDy>(dy, i), true);
         }
         arch::commit_products();
         arch::wait_products<0>();

@@ -66,8 +66,9 @@ struct Frame {
   static constexpr tile::Budget kBudget =
       sympow_budget({kGroups, kSlots, kOwnBoxes, kBoxes, kGroups* kFactBytes}, Config::kStages);
   static constexpr u32 kThreads = kBudget.threads();
-  // A block's rows: their elements, and their columns.
-  static constexpr tile::OperandTile kKeyTile{kBlock, kDim, 2}, kValueTile{kBlock, kWide * 64, 2};
+  // Rows of the tile, and of a block: their elements, and their columns.
+  static constexpr tile::OperandTile kOwnTile{kRows, kDim, 2}, kKeyTile{kBlock, kDim, 2},
+      kValueTile{kBlock, kWide * 64, 2};
   using Ring = SlotRing<Config::kStages, kBoxes * kBox>;
   using Own = SlotRing<kSlots, kOwnBoxes * kRowBytes>;
 
@@ -122,9 +123,9 @@ struct Frame {
   static void product(float (&to)[kBlock / 2], arch::OnChip left, arch::OnChip right) {
 #pragma unroll
     for (i32 i = 0; i < kSteps; ++i)
-      arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(
-          to, arch::descriptor(left + (i / 4 * kRowBytes + i % 4 * 32)),
-          arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
+      arch::multiply<kTerms, kOwnTile.major, kKeyTile.major>(
+          to, arch::descriptor<kOwnTile>(left + tile::step_bytes(kOwnTile, i)),
+          arch::descriptor<kKeyTile>(right + tile::step_bytes(kKeyTile, i)), i > 0);
   }
 };
 

@@ -40,7 +40,8 @@ template <class Config>
 struct Kernel : FrameOf<Config> {
   using Base = FrameOf<Config>;
   using Base::kType, Base::kTerms, Base::kTiles, Base::kColumns, Base::kPower, Base::kBlocks, Base::kCluster,
-      Base::kPer, Base::kWideRows, Base::kBox, Base::kBlock, Base::kRowBytes;
+      Base::kPer, Base::kWideRows, Base::kBox, Base::kBlock, Base::kRowBytes, Base::kRowTile,
+      Base::kStateTile;
   using typename Base::Place, typename Base::Ring, typename Base::RowRing;
   static constexpr DType kOut = Base::kTypes.dx.dtype;
   static constexpr u32 kSlotBytes = kTiles * 128 * 16;
@@ -221,10 +222,10 @@ struct Kernel : FrameOf<Config> {
         arch::begin_products();
 #pragma unroll
         for (i32 i = 0; i < (kColumns + 15) / 16; ++i) {
-          const u64 left = arch::descriptor(dy + (i / 4 * kRowBytes + i % 4 * 32));
-          const u64 right =
-              arch::descriptor(ring.slot(place) + (in_stage * kBlock + i / 4 * kBox + i % 4 * 32));
-          arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(to, left, right, i > 0);
+          const u64 left = arch::descriptor<kRowTile>(dy + tile::step_bytes(kRowTile, i));
+          const u64 right = arch::descriptor<kStateTile>(
+              ring.slot(place) + (in_stage * kBlock + tile::step_bytes(kStateTile, i)));
+          arch::multiply<kTerms, kRowTile.major, kStateTile.major>(to, left, right, i > 0);
         }
         arch::commit_products();
         if (in_stage == kPer - 1) place.next();

@@ -14,6 +14,7 @@
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/store_tile.cuh"
+#include "heddle/kit/move/tile_mma.cuh"
 #include "heddle/ops/sympow/sympow_mma.h"
 #include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
 
@@ -45,6 +46,7 @@ struct Kernel : FrameOf<Config> {
       Base::kBox, Base::kBlock;
   using typename Base::Place, typename Base::Ring, typename Base::RowRing;
   static constexpr DType kOut = Base::kTypes.y.dtype;
+  static constexpr tile::OperandTile kRowsOfState = Base::kStateTile.turned();
   static_assert(kPer == 1 || kBlocks % 2 == 0);
 
   // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.
@@ -143,10 +145,10 @@ struct Kernel : FrameOf<Config> {
         for (i32 c = 0; c < 4; ++c) arch::keep(now[c]);
         arch::keep(sums);
         arch::begin_products();
-        const u64 b = arch::descriptor(ring.slot(place) + in_stage * kBlock, kBox);
+        const u64 b = arch::descriptor<kRowsOfState>(ring.slot(place) + in_stage * kBlock);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c) {
-          arch::multiply<kTerms, arch::Major::kOuter>(sums, now[c], b + c * (2048 / 16), add || c > 0);
+          arch::multiply<kTerms, kRowsOfState.major>(sums, now[c], step_of<kRowsOfState>(b, c), add || c > 0);
           if (Config::kTurns != 0 || c == 3) arch::commit_products();
           if (c == (Config::kTurns != 0 ? 0 : 3)) {
             maker.begin();

@@ -127,6 +127,8 @@ struct Frame {
   static constexpr tile::Budget kBudget =
       sympow_budget({kGroups, 2, kBoxes, kPer* kWide, kGroups* kFactBytes}, Config::kStages);
   static constexpr u32 kThreads = kBudget.threads();
+  // Rows of a CTA, and 64 rows of the state: their boxes lie one after the other.
+  static constexpr tile::OperandTile kRowTile{kRows, 64 * kBoxes, 2}, kStateTile{64, 64 * kWide, 2};
   using Ring = SlotRing<Config::kStages, kPer * kBlock>;
   using RowRing = SlotRing<2, kBoxes * kRowBytes>;
   using Place = RowTile<kRows, kCluster, kBlocks>;
