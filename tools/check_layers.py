@@ -82,6 +82,7 @@ FRAME = re.compile(
 )
 ASSEMBLY = re.compile(r"^[^/\"]*\basm\b")
 WHOLE_KERNEL = re.compile(r"_kernel\.sm\d+\.cuh$")  # these have threads of their own
+CHIP_PLACE = re.compile(r"\bchip\(\)(?! \+ \(?kBudget\.offset\()")
 LAMBDA_REQUIRED = re.compile(r"\brequires\b[^;{]*\{[^}]*\[[^\]\w]*\]\s*\(")
 # Libraries whose headers take seconds to compile: {header: who includes it, the header for all others}.
 WRAPPED = {
@@ -236,6 +237,12 @@ def violations(root):
             ]
         if WHOLE_KERNEL.search(path) and "#pragma once" not in text:
             wrong.append(f"{path}: a whole kernel includes what it uses, and begins with #pragma once")
+        if WHOLE_KERNEL.search(path):
+            wrong += [
+                f"{path}:{number}: chip() + kBudget.offset(...): the plan reads the budget, too"
+                for number, line in enumerate(text.splitlines(), 1)
+                if CHIP_PLACE.search(line)
+            ]
         if path.startswith("heddle/tile/"):
             wrong += [
                 f"{path}:{i.line}: {i.target}: tile/ includes only tile/ and base/"

@@ -96,7 +96,14 @@ class CheckTest(unittest.TestCase):
                 "heddle/ops/add/add_kernel.sm90.cuh",
                 '#pragma once\nvoid f() { asm volatile(""); }\n',
             ),
-            "includes what it uses": ("heddle/ops/add/add_kernel.sm80.cuh", "namespace add {}\n"),
+            "includes what it uses": (
+                "heddle/ops/add/add_kernel.sm80.cuh",
+                "template <class Config, class Frame>\nstruct ChainKernel {};\n",
+            ),
+            "the plan reads the budget": (
+                "heddle/ops/add/add_kernel.sm90.cuh",
+                "#pragma once\nRing ring{chip(), chip() + kAfterRing};\n",
+            ),
             "kConsumers: a body asks Team": ("heddle/ops/add/add.sm80.cuh", "i += kConsumers;\n"),
             "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "not below it": (
@@ -126,6 +133,7 @@ class CheckTest(unittest.TestCase):
     def test_layers_allow_what_is_meant(self):
         allowed = {
             "heddle/kit/arch/sm90.cuh": CUTE + "#if __CUDA_ARCH__ >= 900\n#endif\n",
+            "heddle/ops/add/add_kernel.sm90.cuh": '#pragma once\nu32 x = chip() + kBudget.offset("x");\n',
             "heddle/ops/add/add.sm90.cuh": CUTE + '#include "heddle/ops/add/add.h"\n',
             "heddle/base/json.cpp": "#include <nlohmann/json.hpp>\n",
             "heddle/ops/add/add_twice.cpp": '#include "heddle/ops/add/add.h"\n',
