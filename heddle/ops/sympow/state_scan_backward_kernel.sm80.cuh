@@ -3,12 +3,14 @@
 // then by the CTA, in one order.
 #pragma once
 
-#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/ops/sympow/state_scan_backward.h"
+#include "heddle/ops/sympow/state_words_kernel.sm80.cuh"
 
 namespace heddle::device::state_scan_backward {
+
+using namespace state_words;
 
 struct KernelConfig {
   static constexpr i32 kWords = 3;  // a thread has so many
@@ -19,20 +21,6 @@ struct Kernel {
   static constexpr DType kType = Config::types().s.dtype;
   static constexpr u32 kThreads = 256;
   static constexpr i32 kWord = 8, kWords = Config::kWords, kRows = 64, kWarps = i32(kThreads) / 32;
-  static_assert(size_of(kType) == 2);
-
-  static u8* at(const Tensor& tensor, i32 b, i32 h, i64 row, i32 column, DType type) {
-    return tensor.data +
-           (b * tensor.stride[0] + h * tensor.stride[1] + row * tensor.stride[2] + column) * size_of(type);
-  }
-  static float value(const uint4& word, i32 i) {
-    const u32 bits[4] = {word.x, word.y, word.z, word.w};
-    const u32 half = i % 2 == 0 ? bits[i / 2] << 16 : bits[i / 2] & 0xffff0000u;
-    return kType == DType::kBf16 ? __uint_as_float(half) : from_f16(u16(half >> 16));
-  }
-  static u32 pack(float x, float y) {
-    return kType == DType::kBf16 ? arch::pack_bf16(x, y) : arch::pack_f16(x, y);
-  }
 
   static void run(const StateScanBackward& a, const TensorMap*, u8*) {
     float* const sums = reinterpret_cast<float*>(arch::dynamic_shared());  // [2, kWarps]
@@ -63,21 +51,17 @@ struct Kernel {
         s[n] = *reinterpret_cast<const uint4*>(at(a.s, b, h, at_row, column[n], kType));
         ds[n] = *reinterpret_cast<const uint4*>(at(a.ds, b, h, at_row, column[n], kType));
       }
-      const float decay =
-          a.l.exists() ? __expf(reinterpret_cast<const float*>(
-                             a.l.data)[b * a.l.stride[0] + (tiles.chunk_end(g) - 1) * a.l.stride[1] + h])
-                       : 1.0f;
+      const float decay = decay_of(a, tiles, b, h, g);
       float sum = 0;
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n) {
         if (!there[n]) continue;
-        const float(&d)[kWord] = given[n];
         *reinterpret_cast<uint4*>(at(a.du, b, h, i64(g) * width + row[n], column[n], kType)) =
-            uint4{pack(d[0], d[1]), pack(d[2], d[3]), pack(d[4], d[5]), pack(d[6], d[7])};
+            pack<kType>(given[n]);
 #pragma unroll
         for (i32 i = 0; i < kWord; ++i) {
-          sum += value(s[n], i) * given[n][i];
-          given[n][i] = value(ds[n], i) + decay * given[n][i];
+          sum += value<kType>(s[n], i) * given[n][i];
+          given[n][i] = value<kType>(ds[n], i) + decay * given[n][i];
         }
       }
 #pragma unroll

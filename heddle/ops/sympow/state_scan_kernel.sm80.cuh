@@ -2,11 +2,13 @@
 // chunks before it adds the first.
 #pragma once
 
-#include "heddle/kit/arch/numbers.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/ops/sympow/state_scan.h"
+#include "heddle/ops/sympow/state_words_kernel.sm80.cuh"
 
 namespace heddle::device::state_scan {
+
+using namespace state_words;
 
 struct KernelConfig {
   static constexpr i32 kAhead = 8;  // chunks
@@ -17,20 +19,6 @@ struct Kernel {
   static constexpr DType kType = Config::types().u.dtype;
   static constexpr u32 kThreads = 256;
   static constexpr i32 kWord = 16 / size_of(kType);  // elements of 16 bytes
-  static_assert(size_of(kType) == 2);
-
-  static u8* at(const Tensor& tensor, i32 b, i32 h, i64 row, i32 column, DType type) {
-    return tensor.data +
-           (b * tensor.stride[0] + h * tensor.stride[1] + row * tensor.stride[2] + column) * size_of(type);
-  }
-  static float value(const uint4& word, i32 i) {
-    const u32 bits[4] = {word.x, word.y, word.z, word.w};
-    const u32 half = i % 2 == 0 ? bits[i / 2] << 16 : bits[i / 2] & 0xffff0000u;
-    return kType == DType::kBf16 ? __uint_as_float(half) : from_f16(u16(half >> 16));
-  }
-  static u32 pack(float x, float y) {
-    return kType == DType::kBf16 ? arch::pack_bf16(x, y) : arch::pack_f16(x, y);
-  }
 
   static void run(const StateScan& a, const TensorMap*, u8*) {
     const i32 width = a.width(), words = a.u.size[3] / kWord, vectors = width * words;
@@ -53,19 +41,14 @@ struct Kernel {
       for (i32 i = 0; i < Config::kAhead; ++i) {
         const i32 chunk = min(g + i, a.chunks - 1);
         added[i] = *reinterpret_cast<const uint4*>(at(a.u, b, h, i64(chunk) * width + row, column, kType));
-        decay[i] = a.l.exists()
-                       ? __expf(reinterpret_cast<const float*>(
-                             a.l.data)[b * a.l.stride[0] + (tiles.chunk_end(chunk) - 1) * a.l.stride[1] + h])
-                       : 1.0f;
+        decay[i] = decay_of(a, tiles, b, h, chunk);
       }
 #pragma unroll
       for (i32 i = 0; i < Config::kAhead; ++i) {
         if (g + i >= a.chunks) break;
-        const uint4 word{pack(sum[0], sum[1]), pack(sum[2], sum[3]), pack(sum[4], sum[5]),
-                         pack(sum[6], sum[7])};
-        *reinterpret_cast<uint4*>(at(a.s, b, h, i64(g + i) * width + row, column, kType)) = word;
+        *reinterpret_cast<uint4*>(at(a.s, b, h, i64(g + i) * width + row, column, kType)) = pack<kType>(sum);
 #pragma unroll
-        for (i32 j = 0; j < kWord; ++j) sum[j] = sum[j] * decay[i] + value(added[i], j);
+        for (i32 j = 0; j < kWord; ++j) sum[j] = sum[j] * decay[i] + value<kType>(added[i], j);
       }
     }
     float4* const last = reinterpret_cast<float4*>(at(a.last, b, h, row, column, DType::kF32));
