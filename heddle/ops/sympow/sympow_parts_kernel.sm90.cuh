@@ -6,6 +6,7 @@
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/pairs.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
+#include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/chip.cuh"
 #include "heddle/kit/move/next_tile.cuh"
