@@ -129,7 +129,8 @@ class Model:
     def generate(self, prompt, *, reuse=None, priority=0, deadline=None, **settings):
         """The text that continues a prompt, or a list of texts for a list of prompts, computed together.
 
-        A prompt is a text or a list of tokens. `reuse` is true for a list unless it is given.
+        A prompt is a text or a list of tokens. `reuse` is true for a list unless it is given. Equal prompts
+        of a list get different answers where tokens are chosen at random: the second one that of `seed` + 1.
         """
         is_one = _is_one(prompt)
         reuse = not is_one if reuse is None else bool(reuse)
@@ -137,6 +138,18 @@ class Model:
         answers = self._made.start([prompt] if is_one else list(prompt), settings, asked, "generate")
         texts = [answer.finish() for answer in answers]
         return texts[0] if is_one else texts
+
+    def generate_tokens(self, prompt, *, reuse=None, priority=0, deadline=None, **settings):
+        """As `generate`, the tokens (`Token`) of an answer, or a list of such lists for a list of prompts.
+
+        It needs no tokenizer where prompts are tokens. With `logprobs=0` tokens have their log-probabilities.
+        """
+        is_one = _is_one(prompt)
+        reuse = not is_one if reuse is None else bool(reuse)
+        asked = terms("generate_tokens", reuse, False, priority, deadline)
+        answers = self._made.start([prompt] if is_one else list(prompt), settings, asked, "generate_tokens")
+        made = [list(_records(answer)) for answer in answers]
+        return made[0] if is_one else made
 
     def stream(self, prompt, *, reuse=False, priority=0, deadline=None, **settings):
         """An iterator of the tokens (`Token`) that continue a prompt. It may be left at any time.
@@ -334,7 +347,7 @@ def load(
     **options,
 ):
     """The model of a folder, or of a name on the hub ("org/name") that is in its cache. Without a tokenizer
-    there, prompts are tokens, and only `stream` and `logits` answer.
+    there, prompts are tokens, and so are answers: `generate_tokens`, `stream`, `logits`.
 
     `tensors`: weights in memory to use instead of the folder's files: a state dict, or (name, tensor) pairs
     of torch, NumPy or what else has DLPack, on the CPU or a GPU, with the names of a checkpoint. They are
@@ -367,7 +380,7 @@ def from_transformers(model, *, tokenizer=None, device=None, ignore_generation=(
 
     The weights are read where they lie, as `load` reads `tensors`. `device` is theirs unless it is given.
     `tokenizer` is a folder or a name on the hub that has one, or a tokenizer of transformers, whose files are
-    written to a temporary folder; without it prompts are tokens, and only `stream` and `logits` answer. After
+    written to a temporary folder; without it prompts and answers are tokens, as in `generate_tokens`. After
     training, `update_weights(model.state_dict())` brings the new weights.
     """
     inside = getattr(model, "_orig_mod", model)
@@ -407,7 +420,7 @@ def _tell_keywords(function, keywords):
     function.__doc__ = own_text + "\n\n" + "\n".join(lines)
 
 
-for _function in (Model.generate, Model.stream, Model.chat):
+for _function in (Model.generate, Model.generate_tokens, Model.stream, Model.chat):
     _tell_keywords(_function, _heddle.describe_settings())
 for _function in (load, from_transformers):
     _tell_keywords(_function, _heddle.describe_options())

@@ -65,7 +65,9 @@ class LoadedModel {
   bool is_forked() const { return ::getpid() != process_; }
   const Tokenizer& tokenizer() const {  // throws Error where there is none
     if (!tokenizer_)
-      fail(ErrorCode::kIo, "{}; without a tokenizer it takes tokens, for stream and logits", no_tokenizer_);
+      fail(ErrorCode::kIo,
+           "{}; without a tokenizer prompts and answers are tokens (generate_tokens, stream, logits)",
+           no_tokenizer_);
     return *tokenizer_;
   }
   // The tokenizer, or one to which all tokens have no text.
@@ -428,8 +430,11 @@ constexpr size_t kStreamRoom = 16;
 // The answers to all prompts, as objects of Python. Without shared pages no other call may change how they are rounded.
 nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<AskedPrompt>& prompts,
                const nb::dict& given, const Terms& terms, const std::string& where) {
-  const AnswerSettings settings = model->settings(given, where);
+  AnswerSettings settings = model->settings(given, where);
   if (!settings.stop.empty()) (void)model->tokenizer();
+  const bool has_seed = given.contains("seed") && !given["seed"].is_none();
+  const u64 seed = settings.sampling.seed;
+  std::map<std::vector<i32>, u64> asked;  // how often each prompt was given so far
   const TokenStreamOptions options{
       .shares_pages = terms.shares_pages, .room = terms.streams ? kStreamRoom : 0, .lazy = terms.streams};
   std::optional<ServiceTime> deadline;
@@ -440,6 +445,9 @@ nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<Aske
   std::vector<Request> requests;
   for (const AskedPrompt& prompt : prompts) {
     require_fit(prompt.tokens, *model, where);
+    // Answers to one prompt differ, as those of the command's --n do.
+    const u64 before = asked[prompt.tokens]++;
+    settings.sampling.seed = has_seed || jobs.empty() ? seed + before : random_seed();
     jobs.push_back(std::make_shared<TokenStream>(settings, prompt, model->decoder(), options));
     requests.push_back({.job = jobs.back(), .priority = terms.priority, .deadline = deadline});
   }

@@ -74,9 +74,7 @@ def test_without_a_tokenizer_there_are_logits_and_tokens(tmp_path):
             lambda: bare.tokenize("a"),
             lambda: list(bare.stream([1, 2], stop="a")),
         ):
-            with pytest.raises(
-                heddle.Error, match="without a tokenizer it takes tokens, for stream and logits"
-            ):
+            with pytest.raises(heddle.Error, match="without a tokenizer prompts and answers are tokens"):
                 call()
 
 

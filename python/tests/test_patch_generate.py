@@ -137,9 +137,11 @@ def test_samples_follow_the_seed_of_torch():
         torch.manual_seed(seed)
         made.append(patched.generate(ids, **settings(ids, do_sample=True, temperature=1.5, top_k=0)).tolist())
     assert made[0] == made[1] != made[2]
+    rows = patched.generate(ids[:1].repeat(4, 1), max_new_tokens=8, do_sample=True, temperature=1.5, top_k=0)
+    assert len({tuple(row) for row in rows.tolist()}) == 4  # as the rows of transformers
     likeliest = patched.generate(ids, **settings(ids, do_sample=True, top_k=1))
     assert torch.equal(likeliest, patched.generate(ids, **settings(ids)))
-    assert calls(patched) == {"": 5}
+    assert calls(patched) == {"": 6}
 
 
 def forbid(batch, ids):

@@ -194,6 +194,38 @@ def test_answers_that_have_begun_fail_and_later_ones_are_of_the_new_weights():
         assert shared == 0
 
 
+def test_tokens_of_many_prompts():
+    model = tiny("llama")
+    prompts = [IDS, IDS[:3], [9, 8]]
+    asked = {"max_tokens": 6, "temperature": 0.0, "logprobs": 0}
+    with heddle.from_transformers(model, **OPTIONS) as live:
+        alone = [list(live.stream(prompt, **asked)) for prompt in prompts]
+        together = live.generate_tokens(prompts, **asked)
+        assert [[token.id for token in row] for row in together] == [
+            [token.id for token in row] for row in alone
+        ]
+        assert live.generate_tokens(prompts[0], **asked) == alone[0]
+        assert all(token.logprob <= 0 and token.text == "" for row in together for token in row)
+
+
+def test_answers_to_equal_prompts_differ():
+    asked = {"max_tokens": 8, "temperature": 1.0}
+
+    def ids(answers):
+        return [[token.id for token in answer] for answer in answers]
+
+    with heddle.from_transformers(tiny("llama"), **OPTIONS) as live:
+        assert len({tuple(row) for row in ids(live.generate_tokens([IDS] * 4, **asked))}) == 4
+        seeded = ids(live.generate_tokens([IDS, [9, 8], IDS], seed=5, **asked))
+        alone = [
+            live.generate_tokens([prompt], seed=seed, **asked)
+            for prompt, seed in ((IDS, 5), ([9, 8], 5), (IDS, 6))
+        ]
+        assert seeded == [ids(one)[0] for one in alone]
+        greedy = ids(live.generate_tokens([IDS] * 2, **{**asked, "temperature": 0.0}))
+        assert greedy[0] == greedy[1]
+
+
 def test_updates_while_others_ask():
     model = tiny("llama")
     states = [{name: tensor.clone() for name, tensor in model.state_dict().items()}]
@@ -251,7 +283,7 @@ def test_a_tokenizer_and_settings_of_transformers(tmp_path):
             with heddle.from_transformers(model, tokenizer=given, **OPTIONS) as live:
                 assert live.generate("Once upon a time", max_tokens=20) == text
     with heddle.from_transformers(model, **OPTIONS) as bare:
-        with pytest.raises(heddle.Error, match="without a tokenizer it takes tokens"):
+        with pytest.raises(heddle.Error, match="without a tokenizer prompts and answers are tokens"):
             bare.generate("Once upon a time")
         with pytest.raises(heddle.Error, match=r"chat template|tokenizer"):
             bare.chat("hello")
