@@ -121,7 +121,7 @@ def test_parts_are_chosen_one_by_one():
     assert [(row.part, row.path, row.modules) for row in report] == [
         ("norm", "heddle layer_norm", 5),
         ("attention", "heddle flash_attention", 2),
-        ("cross_entropy", "heddle cross_entropy", 1),
+        ("cross_entropy", "heddle linear_cross_entropy", 1),
     ]
     assert model.config._attn_implementation == "heddle"
     heddle.unpatch(model)

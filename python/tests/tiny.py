@@ -3,7 +3,7 @@
 import torch
 import transformers
 
-from heddle.patching import kinds, loss
+from heddle.patching import kinds, logits, loss
 
 # Two layers, 64 wide; what else a family's report needs is given by the test.
 _SIZES = {
@@ -71,6 +71,7 @@ def take_every_size(monkeypatch):
     monkeypatch.setattr(kinds.ATTENTION, "slower_unmasked", lambda *_: "")
     monkeypatch.setattr(kinds.ATTENTION, "slower_masked", lambda *_: "")
     monkeypatch.setattr(loss.Loss, "least", 0)
+    monkeypatch.setattr(logits.HEAD, "least_training", 0)
 
 
 def tokens(batch=2, length=12, seed=1):

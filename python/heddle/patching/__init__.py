@@ -187,6 +187,8 @@ def _counted(model):
         if not classes.original_of(module):
             continue
         kind = type(module)._heddle_kind
+        if kind is loss.HEAD:  # the loss counts its calls
+            continue
         if owner := classes.foreign(module, kind.method) or classes.replaced(module):
             modules[kind.part, kind.otherwise, f"{owner} has replaced its {kind.method} since"] += 1
             continue
@@ -199,12 +201,15 @@ def _counted(model):
             modules[key] += bool(reason)
     for module in model.modules():
         if isinstance(function := module.__dict__.get(loss.NAME), loss.Loss):
-            modules["cross_entropy", loss.PATH, ""] += 1
-            sizes["cross_entropy", loss.PATH, ""] = pays.of_loss(module.config.vocab_size, device)
-            for reason, count in function.calls.items():
-                key = "cross_entropy", loss.OTHERWISE if reason else loss.PATH, reason
+            best = "cross_entropy", loss.PATH if function.with_logits else loss.LINEAR, ""
+            modules[best] += 1
+            sizes[best] = pays.of_loss(module.config.vocab_size, device)
+            if function.with_logits:
+                sizes[best] += f"; with the logits in memory: {function.with_logits}"
+            for (path, reason), count in function.calls.items():
+                key = "cross_entropy", path, reason
                 calls[key] += count
-                modules[key] += bool(reason)
+                modules[key] += key != best
     return [Row(*key, count, calls[key], sizes.get(key, "")) for key, count in modules.items()]
 
 
