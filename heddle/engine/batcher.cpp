@@ -14,17 +14,6 @@ i32 BatchJob::choose(std::span<const float>, i32 chosen) {
   return chosen;
 }
 
-i32 Batcher::Member::known_end(i32 most) const {
-  if (read >= prompt_size()) return read + 1;
-  const auto next = std::ranges::upper_bound(cuts, read);
-  return next == cuts.end() ? 0 : std::min(*next, read + most);
-}
-
-bool Batcher::Member::may_begin_at(i32 position) const {
-  return position == 0 || position >= prompt_size() || cuts.empty() || position > cuts.back() ||
-         std::ranges::binary_search(cuts, position);
-}
-
 std::span<const i32> Batcher::Member::tokens(i32 end) const {
   if (read >= prompt_size()) return std::span(chosen).subspan(size_t(read - prompt_size()), 1);
   return job->prompt().subspan(size_t(read), size_t(end - read));
@@ -85,15 +74,10 @@ bool Batcher::open(Member& next) {
   sampling.draws = u32(next.chosen.size());
   const SequenceId id = engine_.open(sampling, known);
   next.sequence.emplace(engine_, id);
-  while (!next.may_begin_at(engine_.length(id))) {
-    const auto cut = std::ranges::lower_bound(next.cuts, engine_.length(id));
-    engine_.rewind(id, cut == next.cuts.begin() ? 0 : *std::prev(cut));
-  }
   if (!has_room(next)) return next.sequence.reset(), false;
   next.read = engine_.length(id);
   if (next.reached == 0) stats_.shared_tokens += u64(next.read);
   stats_.again_tokens += u64(std::max(next.reached - next.read, 0));
-  next.cut_at(next.read);
   return true;
 }
 
@@ -163,26 +147,17 @@ void Batcher::admit() {
 std::vector<Batcher::Part> Batcher::parts() {
   const Member* const first = leader();
   if (!first) return {};
-  const i32 most = engine_.max_rows(first->job->wants_rows());
-  i32 left = most;
+  i32 left = engine_.max_rows(first->job->wants_rows());
   std::vector<i32> ends(running_.size());
-  std::vector<bool> takes_part;
-  for (const Member& running : running_)
-    takes_part.push_back(&running == first || (running.shares_steps_with(*first) && running.is_ready()));
-  const auto give = [&](size_t i, i32 end) {
-    const i32 rows = end - running_[i].read;
-    if (rows > 0 && rows <= left) ends[i] = end, left -= rows;
-  };
-  // A chunk that has to be as before may want the rows of those that answer. One such chunk goes first.
-  for (size_t i = 0; i < running_.size() && left == most; ++i)
-    if (takes_part[i] && running_[i].read < running_[i].prompt_size()) give(i, running_[i].known_end(most));
-  for (size_t i = 0; i < running_.size(); ++i)
-    if (takes_part[i] && !running_[i].reading()) give(i, running_[i].read + 1);
-  for (size_t i = 0; i < running_.size(); ++i) {
-    if (!takes_part[i] || !running_[i].reading() || ends[i] > 0) continue;
-    const i32 end = running_[i].known_end(most);
-    give(i, end > 0 ? end : std::min(running_[i].prompt_size(), running_[i].read + left));
-  }
+  for (const bool reading : {false, true})  // prompts get the rows that are left
+    for (size_t i = 0; i < running_.size(); ++i) {
+      const Member& running = running_[i];
+      if (running.reading() != reading || !running.is_ready() || !running.shares_steps_with(*first)) continue;
+      // Chosen tokens are read again as they were made, one at a time: steps of more rows may round in another way.
+      const i32 last = std::max(running.prompt_size(), running.read + 1);
+      const i32 rows = std::min(left, last - running.read);
+      if (rows > 0) ends[i] = running.read + rows, left -= rows;
+    }
   std::vector<Part> made;
   for (size_t i = 0; i < running_.size(); ++i)
     if (ends[i] > 0) made.push_back({&running_[i], ends[i]});
@@ -310,7 +285,6 @@ void Batcher::step_once(std::span<const Part> parts, std::span<const StepRequest
     const i32 end = parts[i].end, in_prompt = std::min(end, member.prompt_size());
     stats_.prompt_tokens += u64(std::max(in_prompt - std::max(member.read, member.reached), 0));
     member.read = end;
-    if (in_prompt == end) member.cut_at(end);
     if (result.failed[i])
       fail(member, named(result.failed[i], member.job->name()));
     else if (rows)

@@ -1,7 +1,7 @@
 // Runs many sequences on one engine. Each step takes the next token of every sequence that is answering and,
 // in the rows that are left, chunks of the prompts of others. A sequence enters as soon as another ends and pages are
-// free for its prompt. When pages run out, sequences give theirs back and are computed again later, in the same
-// steps: each of their tokens is the one that it would have been.
+// free for its prompt. When pages run out, sequences give theirs back and are computed again later, the prompt in chunks and
+// then token by token, as they were: a sequence that shares steps with no other gets the same bits.
 #pragma once
 
 #include <deque>
@@ -124,9 +124,6 @@ class Batcher {
     BatchPlace place;
     u64 arrival = 0;
     std::vector<i32> chosen = {};
-    // Where steps that read the prompt began and ended. A key is rounded when it goes to a page, so the same cuts give the
-    // same bits.
-    std::vector<i32> cuts = {};
     std::optional<OpenSequence> sequence = {};
     i32 read = 0;     // positions in the pages
     i32 reached = 0;  // positions that were in them before it was put off
@@ -135,9 +132,6 @@ class Batcher {
     i32 prompt_size() const { return i32(job->prompt().size()); }
     i32 size() const { return prompt_size() + i32(chosen.size()); }
     bool reading() const { return chosen.empty() || read + 1 < size(); }
-    // Where the next step of at most `most` rows has to end, to be as it was before; 0: it is free.
-    i32 known_end(i32 most) const;
-    bool may_begin_at(i32 position) const;
     bool is_ready() const { return job->is_ready(); }
     bool shares_steps_with(const Member& other) const {
       return place.company == other.place.company && job->wants_rows() == other.job->wants_rows();
@@ -145,9 +139,6 @@ class Batcher {
     // The smaller one goes first.
     std::pair<i64, u64> turn() const { return {-i64(place.priority), arrival}; }
     std::span<const i32> tokens(i32 end) const;  // from `read` on
-    void cut_at(i32 position) {
-      if (cuts.empty() ? position > 0 : position > cuts.back()) cuts.push_back(position);
-    }
   };
   // A member's part of a step: its positions up to `end`.
   struct Part {
