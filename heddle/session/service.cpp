@@ -81,7 +81,7 @@ Service::Service(Engine& engine, ServiceOptions options)
   OnProgress told = options_.on_progress ? options_.on_progress : progress_listener();
   auto started = Thread::try_start([this, told = std::move(told)] {
     const ProgressScope scope([this, &told](const Progress& progress) {
-      if (ends_step()) throw Cancelled("[service] nobody waits for this step any more");
+      if (!updating_ && ends_step()) throw Cancelled("[service] nobody waits for this step any more");
       if (told) told(progress);
     });
     run();
@@ -197,12 +197,15 @@ void Service::take(Update& update) {
         batcher_.drop(*ticket->request_.job);
       }
   };
+  updating_ = true;
+  std::exception_ptr error;
   try {
     engine_.update_weights(update.values, fail_begun, update.where_they_lie);
-    update.done.set_value();
   } catch (...) {
-    update.done.set_exception(std::current_exception());
+    error = std::current_exception();
   }
+  updating_ = false;
+  error ? update.done.set_exception(error) : update.done.set_value();
 }
 
 // After a step, when stats() and the pages say so too.

@@ -167,8 +167,9 @@ class Service {
   Engine& engine_;
   const ServiceOptions options_;
   Batcher batcher_;
-  std::vector<std::shared_ptr<Ticket>> live_;  // the thread alone uses these two
+  std::vector<std::shared_ptr<Ticket>> live_;  // the thread alone uses these three
   ServiceTime next_deadline_ = ServiceTime::max();
+  bool updating_ = false;
 
   const std::shared_ptr<Ticket::Wake> wake_ = std::make_shared<Ticket::Wake>();
   // With the lock of wake_:

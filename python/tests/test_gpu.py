@@ -167,19 +167,20 @@ def weights_of(config, seed):
     return {**made, "lm_head.weight": random.standard_normal((vocab, width), "f")}
 
 
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "vocab_size": 128,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+}
+
+
 def test_weights_in_its_memory():
-    config = {
-        "model_type": "llama",
-        "hidden_size": 64,
-        "intermediate_size": 96,
-        "vocab_size": 128,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 4,
-        "rms_norm_eps": 1e-5,
-        "max_position_embeddings": 64,
-    }
-    old, new = weights_of(config, 1), weights_of(config, 2)
-    options = {"model_config": config, "device": "cpu", "threads": 1}
+    old, new = weights_of(LLAMA, 1), weights_of(LLAMA, 2)
+    options = {"model_config": LLAMA, "device": "cpu", "threads": 1}
     logits = []
     for place in (lambda values: values, on_gpu):
         with heddle.load(tensors={name: place(each) for name, each in old.items()}, **options) as model:
@@ -189,3 +190,23 @@ def test_weights_in_its_memory():
     assert numpy.array_equal(logits[0], logits[2])
     assert numpy.array_equal(logits[1], logits[3])
     assert not numpy.array_equal(logits[0], logits[1])
+
+
+def test_weights_are_packed_there():
+    options = {"model_config": LLAMA, "device": "cuda", "max_context": 32, "max_sequences": 2}
+    weights = [weights_of(LLAMA, seed) for seed in (1, 2)]
+    expected = []
+    for each in weights:
+        with heddle.load(tensors=each, **options) as model:
+            expected.append(model.logits([3, 1, 4]))
+    assert not numpy.array_equal(*expected)
+    places = [{name: on_gpu(values) for name, values in each.items()} for each in weights]
+    with heddle.load(tensors=places[0], **options) as model:
+        assert numpy.array_equal(model.logits([3, 1, 4]), expected[0])
+        for turn in (1, 0):
+            model.update_weights(places[turn], pack_on_gpu=True)
+            assert numpy.array_equal(model.logits([3, 1, 4]), expected[turn])
+        places[1]["model.norm.weight"] = on_gpu(numpy.full(64, numpy.inf, "f"))
+        with pytest.raises(heddle.InvalidArgument, match="must be finite"):
+            model.update_weights(places[1], pack_on_gpu=True)
+        assert numpy.array_equal(model.logits([3, 1, 4]), expected[0])
