@@ -34,10 +34,7 @@ struct Body {
         target_of(block.row(a.target), a.target.dtype == DType::kI64, row, columns, a.ignore_index);
     const float own =
         target.column < 0 ? 0.0f : capped(block.row(a.logits, row).get(target.column), a.softcap);
-    const float s = a.label_smoothing;
-    const float loss = lse - (1 - s) * own - s * (sum / float(columns)) + a.z_loss * lse * lse;
-    // An ignored row's loss is 0 even where its logits are not finite.
-    block.row(a.loss).set(row, target.gain == 0.0f ? 0.0f : loss * target.gain);
+    block.row(a.loss).set(row, loss_of(a, columns, target, lse, own, sum));
     block.row(a.lse).set(row, lse);
   }
 

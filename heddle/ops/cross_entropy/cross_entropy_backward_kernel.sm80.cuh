@@ -25,11 +25,6 @@ struct Kernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().logits.dtype, kOut = Config::types().dlogits.dtype;
 
-  struct Row {
-    i32 column;
-    float lse, of_p, less, own;
-  };
-
   static void run(const CrossEntropyBackward& a, const TensorMap*, u8*) {
     if (a.softcap > 0)
       run_row<true>(a);
@@ -38,17 +33,13 @@ struct Kernel {
   }
 
  private:
-  static Row row_of_loss(const CrossEntropyBackward& a, i32 row) {
+  static Slopes slopes_of_row(const CrossEntropyBackward& a, i32 row) {
     const i32 columns = a.logits.size[1];
     const Target target =
         target_of(Words{reinterpret_cast<const i32*>(a.target.data)},
                   Config::types().target.dtype == DType::kI64, row, columns, a.ignore_index);
-    const float lse = reinterpret_cast<const float*>(a.lse.data)[row], s = a.label_smoothing;
-    const float given =
-        target.gain == 0.0f ? 0.0f : reinterpret_cast<const float*>(a.dloss.data)[row] * target.gain;
-    float of_p = given * (1 + 2 * a.z_loss * lse);
-    if (a.dlse.exists()) of_p += reinterpret_cast<const float*>(a.dlse.data)[row];
-    return {target.column, lse, of_p, s == 0.0f ? 0.0f : given * s / float(columns), given * (1 - s)};
+    return slopes_of(a, columns, target,
+                     [&](const Tensor& tensor) { return reinterpret_cast<const float*>(tensor.data)[row]; });
   }
 
   // The logits are on their way while the row's facts are loaded.
@@ -62,31 +53,31 @@ struct Kernel {
       if (eights == 0) return;
       Vec8<kIn> values[kWords];
       Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.logits, row), at); });
-      const Row r = row_of_loss(a, row);
+      const Slopes r = slopes_of_row(a, row);
       Team::template each<kWords>(eights, [&](i32 n, i32 at) { store<kCapped>(a, row, r, at, values[n]); });
     } else {
       const Stretch stretch = Stretch::of_row(kWords * kThreads, a.logits);
       const i32 row = stretch.row;
-      Row r;
+      Slopes r;
       stretch.walk<kThreads, kWords>(
           [&](i64 at) {
             Vec8<kIn> value;
             value.load(row_of(a.logits, row), at);
             return value;
           },
-          [&] { r = row_of_loss(a, row); },
+          [&] { r = slopes_of_row(a, row); },
           [&](i64 at, const Vec8<kIn>& value) { store<kCapped>(a, row, r, at, value); });
     }
   }
   template <bool kCapped>
-  static void store(const CrossEntropyBackward& a, i32 row, const Row& r, i64 at, const Vec8<kIn>& value) {
+  static void store(const CrossEntropyBackward& a, i32 row, const Slopes& r, i64 at, const Vec8<kIn>& value) {
     const i32 target = r.column - i32(8 * at);
     Vec8<kOut>::of([&](i32 i) {
       return gradient<kCapped>(a, r, value.get(i), i == target);
     }).store(row_of(a.dlogits, row), at);
   }
   template <bool kCapped>
-  static float gradient(const CrossEntropyBackward& a, const Row& r, float logit, bool is_target) {
+  static float gradient(const CrossEntropyBackward& a, const Slopes& r, float logit, bool is_target) {
     const float z = kCapped ? capped(logit, a.softcap) : logit;
     const float dz = fma(arch::exp2((z - r.lse) * kLog2E), r.of_p, -r.less) - (is_target ? r.own : 0.0f);
     return kCapped ? dz * slope_of_cap(z, a.softcap) : dz;
@@ -102,7 +93,7 @@ struct Kernel {
     const i32 begin = first % pieces * (kCount * kApart) + i32(threadIdx.x % kApart);
     StridedVec<kIn, kApart, kCount> values;
     values.load(row_of(a.logits, row), begin, columns);
-    const Row r = row_of_loss(a, row);
+    const Slopes r = slopes_of_row(a, row);
     const i32 target = r.column - begin;
     StridedVec<kOut, kApart, kCount>::of([&](i32 i) {
       return gradient<kCapped>(a, r, values.get(i), i * kApart == target);

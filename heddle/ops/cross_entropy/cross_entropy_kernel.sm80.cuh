@@ -41,10 +41,9 @@ struct Kernel {
     const Target target =
         target_of(Words{words}, Config::types().target.dtype == DType::kI64, row, columns, a.ignore_index);
     // Logits that are minus infinity throughout have no softmax.
-    const float lse = all.sum == 0.0f ? kNaN : all.top + logf(all.sum), s = a.label_smoothing;
+    const float lse = all.sum == 0.0f ? kNaN : all.top + logf(all.sum);
     const float own = target.column < 0 ? 0.0f : capped(load_element(kIn, x, target.column), a.softcap);
-    const float loss = lse - (1 - s) * own - s * (sum / float(columns)) + a.z_loss * lse * lse;
-    reinterpret_cast<float*>(a.loss.data)[row] = target.gain == 0.0f ? 0.0f : loss * target.gain;
+    reinterpret_cast<float*>(a.loss.data)[row] = loss_of(a, columns, target, lse, own, sum);
     reinterpret_cast<float*>(a.lse.data)[row] = lse;
   }
 
