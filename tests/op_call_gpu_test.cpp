@@ -1,6 +1,7 @@
 // Single ops on a GPU, as callers use them: one kernel for any shape, on their streams, in their contexts, in
 // graphs.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -23,6 +24,7 @@
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/attention/attention.h"
 #include "heddle/ops/copy/copy.h"
+#include "heddle/ops/cross_entropy/cross_entropy.h"
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
@@ -159,6 +161,26 @@ TEST_F(OpCallGpu, AKernelOfEachConfigurationServesEveryShape) {
   }
   run(65, 9, 70, nullptr);  // no plan of a configuration is taken for the default
   EXPECT_EQ(StandaloneKernels::of_process().count(), before + configs.size());
+}
+
+// A CTA goes along a row of so many logits, with as many threads as the configuration says.
+TEST_F(OpCallGpu, EachConfigurationOfALossOfWideRowsIsRight) {
+  constexpr i64 kColumns = 20000;
+  const Stream stream(device());
+  const Floats logits(std::vector<float>(kColumns, 1.0f)), target(std::vector<float>{0}), loss(1), lse(1);
+  Tensor of_target = target.row();
+  of_target.dtype = DType::kI32;  // 0, as floats have it
+  const CrossEntropy args{
+      .logits = logits.matrix(1, kColumns), .target = of_target, .loss = loss.row(), .lse = lse.row()};
+  const KernelTarget kernels = *op_calls().kernels({.stream = stream.handle()});
+  const std::vector<OpConfig> configs = configs_of(
+      get_op("cross_entropy"), reinterpret_cast<const std::byte*>(&args), {.gpu = true, .kernels = &kernels});
+  EXPECT_GE(configs.size(), 2u);
+  for (const OpConfig& config : configs) {
+    call("cross_entropy", args, {.stream = stream.handle(), .config = &config});
+    stream.synchronize();
+    EXPECT_NEAR(loss.read()[0], std::log(double(kColumns)), 1e-4) << config.text();
+  }
 }
 
 TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {

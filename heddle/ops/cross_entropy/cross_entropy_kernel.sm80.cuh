@@ -13,7 +13,7 @@ namespace heddle::device::cross_entropy {
 #include "heddle/ops/cross_entropy/target.cuh"
 
 struct KernelConfig {
-  static constexpr u32 kThreads = 512, kRowThreads = 512;
+  static constexpr u32 kThreads = 512, kRowThreads = 1024;  // as many as kThreads at most
   static constexpr i32 kWords = 4, kShare = kVec8;
 };
 
