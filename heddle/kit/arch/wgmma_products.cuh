@@ -12,16 +12,7 @@ enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2, kE4m3E5m2, kE5m2E4m3 }
 using tile::Major;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row,
-// eight rows after another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of
-// rows to the next one.
-template <u32 kRow = 128>
-inline u64 descriptor(OnChip at, u32 lead = 16) {
-  static_assert(kRow == 128 || kRow == 64 || kRow == 32);
-  constexpr u64 kSwizzle = kRow == 128 ? 1 : kRow == 64 ? 2 : 3;
-  return kSwizzle << 62 | u64(8 * kRow / 16) << 32 | u64(lead / 16) << 16 | u64(at.at % (1u << 18) / 16);
-}
-// The operand that begins there, and lies as its tile says.
+// Describes an operand that begins there and lies as its tile says (PTX ISA, matrix descriptors).
 template <tile::OperandTile kTile>
 inline u64 descriptor(OnChip at) {
   return tile::descriptor(kTile).bits() | u64(at.at % (1u << 18) / 16);
@@ -188,10 +179,6 @@ inline void multiply(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
 constexpr bool kHasProducts = true;
 #else
 constexpr bool kHasProducts = false;  // the others are for code that is never made
-template <u32 kRow = 128>
-inline u64 descriptor(OnChip, u32 = 16) {
-  return 0;
-}
 template <tile::OperandTile kTile>
 inline u64 descriptor(OnChip) {
   return 0;

@@ -7,6 +7,7 @@
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/move/store_pair.cuh"
+#include "heddle/tile/mma_plan.h"
 
 namespace heddle::device {
 
@@ -19,32 +20,32 @@ inline float2 unpack_pair(u32 pair) {
     return {arch::from_f16(u16(pair)), arch::from_f16(u16(pair >> 16))};
 }
 
-// Bytes of shared memory that 64 rows of `columns` columns take: blocks of 128 bytes of columns, 64 rows each.
-constexpr u32 stored_bytes(DType type, u32 columns) {
-  return (columns * u32(size_of(type)) + 127) / 128 * 8192;
+// 64 rows of a box of a bulk store, as a group of four warps leaves its sums.
+constexpr tile::OperandTile stored_box(DType type) {
+  return {64, 128 / size_of(type), size_of(type)};
 }
 
-// Writes sums[64, 2 kSums] of four warps to `stage` as boxes of 128 bytes x 64 rows whose 16-byte words are permuted by the row
-// (BoxSwizzle::k128).
+// Writes sums[64, 2 kSums] of four warps to `stage`, box after box.
 template <DType kType, i32 kSums>
 inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
+  static constexpr tile::OperandTile kTile = stored_box(kType);
   const u32 warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   if constexpr (size_of(kType) == 2) {
     const u32 row = warp * 16 + lane % 16, word = lane / 16;
 #pragma unroll
     for (i32 j = 0; j < kSums / 8; ++j) {  // 16 columns
       const float* s = sums + j * 8;
-      const u32 column = (j % 4 * 2 + word) ^ (row % 8);
-      arch::store_matrices(stage + (j / 4 * 8192 + row * 128 + column * 16), pack_pair<kType>(s[0], s[1]),
-                           pack_pair<kType>(s[2], s[3]), pack_pair<kType>(s[4], s[5]),
-                           pack_pair<kType>(s[6], s[7]));
+      const u32 column = kTile.permuted(j % 4 * 2 + word, row);
+      arch::store_matrices(stage + (j / 4 * kTile.bytes() + row * kTile.span + column * 16),
+                           pack_pair<kType>(s[0], s[1]), pack_pair<kType>(s[2], s[3]),
+                           pack_pair<kType>(s[4], s[5]), pack_pair<kType>(s[6], s[7]));
     }
     if constexpr (kSums % 8 != 0) {  // 8 more columns
       constexpr i32 j = kSums / 8;
       const float* s = sums + j * 8;
-      const u32 column = (j % 4 * 2) ^ (row % 8);
-      arch::store_matrices(stage + (j / 4 * 8192 + row * 128 + column * 16), pack_pair<kType>(s[0], s[1]),
-                           pack_pair<kType>(s[2], s[3]));
+      const u32 column = kTile.permuted(j % 4 * 2, row);
+      arch::store_matrices(stage + (j / 4 * kTile.bytes() + row * kTile.span + column * 16),
+                           pack_pair<kType>(s[0], s[1]), pack_pair<kType>(s[2], s[3]));
     }
   } else {
 #pragma unroll
@@ -52,8 +53,9 @@ inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
         const u32 row = warp * 16 + lane / 4 + half * 8;
-        const u32 column = (j % 4 * 2 + lane % 4 / 2) ^ (row % 8);
-        const arch::OnChip to = stage + (j / 4 * 8192 + row * 128 + column * 16 + lane % 2 * 8);
+        const u32 column = kTile.permuted(j % 4 * 2 + lane % 4 / 2, row);
+        const arch::OnChip to =
+            stage + (j / 4 * kTile.bytes() + row * kTile.span + column * 16 + lane % 2 * 8);
         arch::store_shared(to, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
   }
@@ -71,10 +73,10 @@ inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const Ten
   arch::show_to_copies();
   arch::sync_threads<128>(barrier);
   if (!is_leader) return;
-  constexpr i32 kBlock = 128 / size_of(kType);
+  constexpr tile::OperandTile kTile = stored_box(kType);
 #pragma unroll
-  for (i32 j = 0; j < (2 * kSums + kBlock - 1) / kBlock; ++j, at.x += kBlock)
-    arch::store_box(map, stage + j * 8192, at);
+  for (i32 j = 0; j < (2 * kSums + kTile.depth - 1) / kTile.depth; ++j, at.x += kTile.depth)
+    arch::store_box(map, stage + j * kTile.bytes(), at);
   arch::commit_stores();
 }
 

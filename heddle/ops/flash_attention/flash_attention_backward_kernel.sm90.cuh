@@ -30,6 +30,7 @@
 #include "heddle/kit/move/roles.cuh"
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
+#include "heddle/kit/move/tile_mma.cuh"
 #include "heddle/ops/flash_attention/attention_backward_sides_kernel.sm90.cuh"
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 #include "heddle/ops/flash_attention/flash_attention_backward.h"
@@ -51,12 +52,13 @@ struct Kernel : Facts<Config> {
   using F::kType, F::kHasParts, F::kHasLists, F::kHasBias, F::kHasAlibi, F::kModifiesScores, F::kDim,
       F::kHalf;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
+  static constexpr arch::Major kAlongK = arch::Major::kK;
   using F::kKeys, F::kShares;
   static constexpr tile::Budget kBudget = heddle::flash_attention_backward::kernel_budget(kDim);
   static constexpr tile::OperandTile kQueryTile = head_tile(kStepQueries, kDim),
                                      kKeyTile = head_tile(kKeys, kDim),
-                                     kScoreTile = heddle::flash_attention_backward::score_tile(kDim);
+                                     kScoreTile = heddle::flash_attention_backward::score_tile(kDim),
+                                     kQueriesAsDepth = kQueryTile.turned(), kKeysAsDepth = kKeyTile.turned();
   static constexpr i32 kQueries = kStepQueries, kStages = heddle::flash_attention_backward::stages_of(kDim);
   static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
   static constexpr i32 kOwn =
@@ -351,25 +353,26 @@ struct Kernel : Facts<Config> {
       const arch::OnChip row_of = from + (own_keys * 64 + thread / 32 * 16 + lane() % 16) * 128;
 #pragma unroll
       for (u32 c = 0; c < kCount; ++c)
-        arch::load_matrices(to[c], row_of + ((2 * c + lane() / 16) ^ (lane() % 8)) * 16), arch::keep(to[c]);
+        arch::load_matrices(to[c], row_of + kKeyTile.permuted(2 * c + lane() / 16, lane() % 8) * 16),
+            arch::keep(to[c]);
     }
     // s = k q^T or dp = v dy^T. `held`: the left operand, where it lies in registers
     template <i32 kCount>
     void multiply(float (&sums)[kOwn / 2], arch::OnChip left, const u32 (&held)[kCount][4],
                   arch::OnChip right) const {
-      const u64 a = arch::descriptor(left + own_keys * 8192), b = arch::descriptor(right + own_queries * 128);
+      const u64 a = arch::descriptor<kKeyTile>(left + own_keys * u32(tile::row_bytes(kKeyTile, 64))),
+                b = arch::descriptor<kQueryTile>(right + own_queries * u32(kQueryTile.span));
       // The product writes them: what they held takes no registers until here.
 #pragma unroll
       for (i32 i = 0; i < kOwn / 2; ++i) arch::leave_unset(sums[i]);
       arch::begin_products();
 #pragma unroll
       for (i32 c = 0; c < kDim / 16; ++c) {
-        const u64 terms = b + (c / 4 * kQueries * 128 + c % 4 * 32) / 16;
+        const u64 terms = step_of<kQueryTile>(b, c);
         if constexpr (kHoldsKeys)
           arch::multiply<kTerms, kAlongK>(sums, held[c], terms, c > 0);
         else
-          arch::multiply<kTerms, kAlongK, kAlongK>(sums, a + (c / 4 * kKeys * 128 + c % 4 * 32) / 16, terms,
-                                                   c > 0);
+          arch::multiply<kTerms, kAlongK, kAlongK>(sums, step_of<kKeyTile>(a, c), terms, c > 0);
       }
       arch::commit_products();
     }
@@ -377,13 +380,11 @@ struct Kernel : Facts<Config> {
     void add_products(float (&sums)[kColumns / 2], const u32 (&left)[kOwn / 16][4], arch::OnChip shared,
                       arch::OnChip right) const {
       const u32 from = own_columns * (kColumns / 64 * kQueries * 128);
-      const u64 a = arch::descriptor(shared), b = arch::descriptor(right + from, kQueries * 128);
-#pragma unroll
-      for (i32 c = 0; c < kQueries / 16; ++c)
-        if constexpr (kShares)
-          arch::multiply<kTerms, kAlongK, kAlongN>(sums, a + c * 32 / 16, b + c * 2048 / 16, true);
-        else
-          arch::multiply<kTerms, kAlongN>(sums, left[c], b + c * 2048 / 16, true);
+      const u64 b = arch::descriptor<kQueriesAsDepth>(right + from);
+      if constexpr (kShares)
+        tile_mma<kTerms, kScoreTile, kQueriesAsDepth>(sums, arch::descriptor<kScoreTile>(shared), b, true);
+      else
+        tile_mma<kTerms, kQueriesAsDepth>(sums, left, b, true);
       arch::commit_products();
     }
 
@@ -533,12 +534,11 @@ struct Kernel : Facts<Config> {
     }
     // dq = ds^T k, of which this group has half of the columns.
     void multiply_dq(float (&dq)[kHalf / 2], arch::OnChip shared_ds) const {
-      const u64 left = arch::descriptor(shared_ds);
-      const u64 right =
-          arch::descriptor(chip.keys + w * (kHalf < 64 ? 64 : kHalf / 64 * kKeys * 128), kKeys * 128);
-#pragma unroll
-      for (i32 c = 0; c < kKeys / 16; ++c)
-        arch::multiply<kTerms, kAlongN, kAlongN>(dq, left + c * 2048 / 16, right + c * 2048 / 16, c > 0);
+      const u64 left =
+          arch::descriptor<kScoreTile>(shared_ds);  // one block, which both ways of reading describe alike
+      const u64 right = arch::descriptor<kKeysAsDepth>(
+          chip.keys + w * (kHalf < 64 ? 64 : kHalf / 64 * kKeyTile.block_bytes()));
+      tile_mma<kTerms, kScoreTile.turned(), kKeysAsDepth>(dq, left, right, false);
       arch::commit_products();
     }
     void hand_over(const float (&dq)[kHalf / 2], const Listed& listed) {

@@ -1,4 +1,4 @@
-// Shared memory and roles of the kernel of products (matmul_kernel.sm90.cuh), for kernel and plan.
+// Shared memory and roles of the kernels of products (matmul_kernel.sm90.cuh, scaled_mm_kernel.sm80.cuh), for kernel and plan.
 // Read by host and device: no standard headers.
 #pragma once
 
@@ -31,8 +31,12 @@ constexpr tile::OperandTile stored_tile(const ProductTile& tile, i32 element_byt
   return {64, tile.part(), element_bytes};
 }
 
+constexpr i32 product_slab_bytes(i32 rows, i32 columns) {
+  return (rows + columns) * 128;
+}
+
 constexpr tile::Budget product_budget(const ProductTile& tile, i32 out_bytes, i32 stages) {
-  const i32 groups = tile.groups(), slab = (tile.rows + tile.columns) * 128;
+  const i32 groups = tile.groups(), slab = product_slab_bytes(tile.rows, tile.columns);
   const bool splits = tile.split > 1;
   return tile::Budget{}
       .role("bring", 4, groups == 2 ? 40 : 24)
@@ -43,6 +47,11 @@ constexpr tile::Budget product_budget(const ProductTile& tile, i32 out_bytes, i3
       .barriers("of ring", 2 * stages)
       .barriers("of sums", splits ? 2 * groups : 0)
       .part("scales", tile.scales == 2 ? groups * 4 * kScaleSlabs * kScaleStage : 0);
+}
+
+// The kernel of warps.
+constexpr tile::Budget warp_product_budget(i32 rows, i32 columns, i32 stages) {
+  return tile::Budget{}.part("slabs", stages * product_slab_bytes(rows, columns), 128);
 }
 
 }  // namespace heddle

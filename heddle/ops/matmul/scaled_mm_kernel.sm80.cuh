@@ -11,6 +11,7 @@
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/rows/vec8.cuh"
+#include "heddle/ops/matmul/product_memory.h"
 #include "heddle/ops/matmul/scaled_mm.h"
 #include "heddle/tile/raster.h"
 
@@ -36,7 +37,8 @@ struct Kernel {
   static constexpr i32 kRowWarps = Config::kRowWarps, kColWarps = Config::kColWarps;
   static constexpr i32 kRowBlocks = kRows / (16 * kRowWarps), kColBlocks = kColumns / (8 * kColWarps);
   static constexpr i32 kSlabRow = kScaleBlock;  // bytes of a row of a slab, and k
-  static constexpr i32 kRightAt = kRows * kSlabRow, kSlabBytes = kRightAt + kColumns * kSlabRow;
+  static constexpr i32 kRightAt = kRows * kSlabRow, kSlabBytes = product_slab_bytes(kRows, kColumns);
+  static constexpr tile::Budget kBudget = warp_product_budget(kRows, kColumns, kStages);
   static constexpr bool kPromotes = Config::kPromotes != 0, kBlocks = Config::kScales > 1;
   static constexpr u32 kThreads = 32 * kRowWarps * kColWarps;
   static_assert(arch::kMultipliesCodes && (kPromotes || !kBlocks));
@@ -50,7 +52,7 @@ struct Kernel {
     const i32 m = tile.row * kRows, n = tile.col * kColumns, steps = (a.terms() + kSlabRow - 1) / kSlabRow;
     SlabCopy<kRows> left(a.a.data, m);
     SlabCopy<kColumns> right(a.b.data, n);
-    u8* const slabs = arch::dynamic_shared();
+    u8* const slabs = arch::dynamic_shared() + kBudget.offset("slabs");
     const auto fill = [&](i32 step) {
       u8* const slab = slabs + step % kStages * kSlabBytes;
       if (step < steps) left.begin(slab), right.begin(slab + kRightAt);

@@ -3,20 +3,19 @@
 #include <algorithm>
 
 #include "heddle/base/integer.h"
+#include "heddle/ops/matmul/product_memory.h"
 #include "heddle/ops/matmul/tile_shapes.h"
 
 namespace heddle {
 namespace {
 
-constexpr i64 kSlabK = 128;  // bytes of a row or column of a slab, and k
-
 struct WarpShape {
   i32 rows, columns, row_warps, col_warps;
 
-  i64 slab_bytes() const { return i64(rows + columns) * kSlabK; }
-  i64 stages(const KernelTarget& target) const {
-    constexpr i64 kMost = 4;
-    return std::min(kMost, target.shared_bytes / slab_bytes());
+  tile::Budget budget(i32 stages) const { return warp_product_budget(rows, columns, stages); }
+  i32 stages(const KernelTarget& target) const {
+    constexpr i32 kMost = 4;
+    return tile::most_stages(kMost, target.shared_bytes, [&](i32 count) { return budget(count); });
   }
   i64 tiles(const ProductCall& call) const {
     return ceil_div(call.rows, rows) * ceil_div(call.columns, columns);
@@ -81,7 +80,7 @@ KernelPlan warp_kernel(const ProductCall& call, const KernelTarget& target, cons
   plan.constants = config_of(chosen, call, target);
   plan.launches.push_back({.grid = u32(chosen.tiles(call)),
                            .threads = u32(32 * chosen.row_warps * chosen.col_warps),
-                           .shared_bytes = chosen.stages(target) * chosen.slab_bytes()});
+                           .shared_bytes = chosen.budget(chosen.stages(target)).shared_bytes()});
   return plan;
 }
 
