@@ -278,6 +278,10 @@ def _found(path):
 
 def _named_tensors(tensors, where):
     """(name, tensor) pairs of a state dict or of pairs, whose names are a model's own."""
+    if not hasattr(tensors, "__iter__"):
+        raise InvalidArgument(
+            f"[{where}] tensors is a {type(tensors).__name__}; must be a state dict, or pairs"
+        )
     pairs = list(tensors.items() if hasattr(tensors, "items") else tensors)
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
@@ -311,7 +315,13 @@ def _config_text(config):
     """The text of a config.json: of a dict, of a config of transformers, or of text."""
     if config is None or isinstance(config, str):
         return config
-    return json.dumps(config) if isinstance(config, dict) else config.to_json_string()
+    if isinstance(config, dict):
+        return json.dumps(config)
+    if not hasattr(config, "to_json_string"):
+        raise InvalidArgument(
+            f"[load] model_config is a {type(config).__name__}; must be a dict, a text or a config"
+        )
+    return config.to_json_string()
 
 
 def config_with_class(model, **changes):
@@ -384,6 +394,8 @@ def from_transformers(model, *, tokenizer=None, device=None, ignore_generation=(
     training, `update_weights(model.state_dict())` brings the new weights.
     """
     inside = getattr(model, "_orig_mod", model)
+    if not hasattr(inside, "state_dict") or not hasattr(inside, "config"):
+        raise InvalidArgument(f"[from_transformers] a {type(inside).__name__} is no model of transformers")
     if getattr(inside, "peft_config", None) is not None:
         raise InvalidArgument(
             f"[from_transformers] the {type(inside).__name__} has adapters (PEFT), which are not merged into "

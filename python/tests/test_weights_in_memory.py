@@ -155,7 +155,22 @@ def test_pairs_that_are_none():
         for wrong in (["model.norm.weight"], [("model.norm.weight",)], [(1, torch.ones(1))]):
             with pytest.raises(heddle.InvalidArgument, match="must be a state dict, or pairs"):
                 live.update_weights(wrong)
+        for wrong in (None, 5):
+            with pytest.raises(heddle.InvalidArgument, match="must be a state dict, or pairs"):
+                live.update_weights(wrong)
         live.update_weights({})
+    with pytest.raises(heddle.InvalidArgument, match="model_config is a int"):
+        heddle.load(tensors={}, model_config=5)
+    with pytest.raises(heddle.InvalidArgument, match="a Linear is no model of transformers"):
+        heddle.from_transformers(torch.nn.Linear(2, 2))
+
+
+def test_parameters_and_compiled_models():
+    model = tiny("llama")
+    with heddle.from_transformers(torch.compile(model), **OPTIONS) as live:
+        before = live.logits(IDS)
+        live.update_weights(model.named_parameters())
+        assert numpy.array_equal(live.logits(IDS), before)
 
 
 def test_adapters_are_named():
