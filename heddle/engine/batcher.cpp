@@ -97,8 +97,9 @@ Batcher::Member* Batcher::to_put_off(const Member* next) {
 }
 
 void Batcher::put_off(Member& member) {
-  Member out = std::move(member);
-  running_.erase(running_.begin() + (&member - running_.data()));
+  const auto at = running_.begin() + (&member - running_.data());
+  Member out = std::move(*at);
+  running_.erase(at);
   out.sequence.reset();
   out.reached = std::max(out.reached, std::exchange(out.read, 0));
   ++stats_.put_off;
