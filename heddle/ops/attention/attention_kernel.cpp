@@ -40,14 +40,6 @@ std::string why_not(const Attention& a, const KernelTarget& target) {
   return {};
 }
 
-KernelMap map_of_rows(size_t address, const Tensor& rows, const tile::OperandTile& tile) {
-  return {.address = u32(address + offsetof(Tensor, data)),
-          .dtype = rows.dtype,
-          .size = {rows.size[1], rows.size[0]},
-          .stride = {0, rows.stride[0] * size_of(rows.dtype)},
-          .box = {tile.span_elements(), tile.lines()},
-          .swizzle = swizzle_of(tile)};
-}
 // Boxes of positions of a page.
 KernelMap map_of_pages(size_t address, const Tensor& pages, const tile::OperandTile& tile) {
   const i64 size = size_of(pages.dtype);
@@ -80,15 +72,15 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
                     {"groups", groups},
                     {"stages", stages},
                     {"modifies_scores", a.softcap > 0 || !(a.scale > 0)}};
-  plan.launches.push_back({.name = "ChainKernel",
-                           .grid = u32(std::min<i64>(tiles(groups), target.multiprocessors)),
-                           .threads = u32(budget.threads()),
-                           .shared_bytes = budget.shared_bytes(),
-                           .maps = {map_of_rows(offsetof(Attention, q), a.q, queries),
-                                    map_of_rows(offsetof(Attention, k), a.k, block),
-                                    map_of_rows(offsetof(Attention, v), a.v, block),
-                                    map_of_pages(offsetof(Attention, keys), a.keys, block),
-                                    map_of_pages(offsetof(Attention, values), a.values, block)}});
+  plan.launches.push_back(
+      {.name = "ChainKernel",
+       .grid = u32(std::min<i64>(tiles(groups), target.multiprocessors)),
+       .threads = u32(budget.threads()),
+       .shared_bytes = budget.shared_bytes(),
+       .maps = {box_map(offsetof(Attention, q), a.q, queries), box_map(offsetof(Attention, k), a.k, block),
+                box_map(offsetof(Attention, v), a.v, block),
+                map_of_pages(offsetof(Attention, keys), a.keys, block),
+                map_of_pages(offsetof(Attention, values), a.values, block)}});
   return plan;
 }
 

@@ -50,15 +50,6 @@ std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
   return why_no_row_copies("y", a.y);
 }
 
-KernelMap map_of(size_t address, const Tensor& rows, const tile::OperandTile& tile) {
-  return {.address = u32(address + offsetof(Tensor, data)),
-          .dtype = rows.dtype,
-          .size = {rows.size[1], rows.size[0]},
-          .stride = {0, rows.stride[0] * size_of(rows.dtype)},
-          .box = {tile.span_elements(), tile.lines()},
-          .swizzle = swizzle_of(tile)};
-}
-
 // Four words of both rows of a panel; panels; parts of 128 bytes of a panel.
 KernelMap map_of_panels(const Weight& w) {
   constexpr tile::OperandTile kTile = slab_tile(64);
@@ -90,8 +81,8 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
                            .grid = u32(std::min<i64>(tiles_of(a, shape), target.multiprocessors)),
                            .threads = u32(budget.threads()),
                            .shared_bytes = budget.shared_bytes(),
-                           .maps = {map_of(offsetof(Linear, x), a.x, slab_tile(rows)), map_of_panels(a.w),
-                                    map_of(offsetof(Linear, y), a.y, stored_tile(i32(fold), out_bytes))}});
+                           .maps = {box_map(offsetof(Linear, x), a.x, slab_tile(rows)), map_of_panels(a.w),
+                                    box_map(offsetof(Linear, y), a.y, stored_tile(i32(fold), out_bytes))}});
   return plan;
 }
 

@@ -118,22 +118,6 @@ std::string why_not(const ProductCall& call, const KernelTarget& target) {
   return call.why_not.empty() ? why_operands(call) : call.why_not;
 }
 
-// Boxes of each matrix: the blocks of its tile on chip.
-KernelMap map_of(size_t address, const Tensor& data, const tile::OperandTile& tile) {
-  const auto rank = size_t(data.rank);
-  KernelMap map{.address = u32(address + offsetof(Tensor, data)), .dtype = data.dtype, .rank = data.rank};
-  map.size[0] = data.size[rank - 1], map.size[1] = data.size[rank - 2];
-  map.stride[1] = row_pitch(data);
-  map.box[0] = tile.span_elements(), map.box[1] = tile.lines();
-  map.swizzle = swizzle_of(tile);
-  if (rank == 3) {
-    // The distance of a single matrix is never used.
-    map.size[2] = data.size[0], map.box[2] = 1;
-    map.stride[2] = data.size[0] == 1 ? kPitch : data.stride[0] * size_of(data.dtype);
-  }
-  return map;
-}
-
 KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i32 stages, const KernelTarget& target) {
   const i32 in_cluster = shape.cluster * shape.split;
   const tile::Budget budget = budget_of(shape, call, stages);
@@ -146,9 +130,9 @@ KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i32 stages, 
                            is_rows ? tile::Major::kK : tile::Major::kOuter);
   };
   launch.maps = {
-      map_of(call.at[0], call.a.data, operand(call.a, !call.a.transposed, shape.brought)),
-      map_of(call.at[1], call.b.data, operand(call.b, call.b.transposed, shape.columns / shape.cluster)),
-      map_of(call.at[2], call.y, product_operand(64, size_of(call.y.dtype), tile::Major::kK))};
+      box_map(call.at[0], call.a.data, operand(call.a, !call.a.transposed, shape.brought)),
+      box_map(call.at[1], call.b.data, operand(call.b, call.b.transposed, shape.columns / shape.cluster)),
+      box_map(call.at[2], call.y, product_operand(64, size_of(call.y.dtype), tile::Major::kK))};
   for (size_t i = 0; i < 2; ++i) launch.maps[i].rounds_to_tf32 = call.is_tf32;
   return launch;
 }
