@@ -43,8 +43,7 @@ struct Kernel {
     };
     each([&](i32 r, i32 n, i32 at) { values[r][n].load(row_of(a.x, rows.row[r]), at, columns); });
     Team::meet();
-#pragma unroll
-    for (auto& of_row : values) Row::settle(of_row);
+    if constexpr (Row::kWaits) Row::settle(values[0]);  // which have one row at a time
     Softsum all[kRows];
     each([&](i32 r, i32 n, i32) {
 #pragma unroll
@@ -76,8 +75,7 @@ struct Kernel {
         return scales[r] * (kKeeps ? weights[r][n][i] : weight_of(values[r][n].get(i), all[r].top));
       }).store(row_of(a.y, rows.row[r]), at, columns);
     });
-#pragma unroll
-    for (i32 r = 0; r < kRows; ++r) Row::template finish<kOut>(row_of(a.y, rows.row[r]), rows.elements[r]);
+    if constexpr (Row::kWaits) Row::template finish<kOut>(row_of(a.y, rows.row[0]), columns);
   }
 };
 
