@@ -11,6 +11,7 @@
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
 #include "heddle/engine/artefact.h"
+#include "heddle/engine/coded_weights.h"
 #include "heddle/ir/program/print.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/text/generation_config.h"
@@ -68,6 +69,9 @@ void show_model(const std::string& folder, const Planner& planner) {
   text += fmt::format("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
                       name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
                       megabytes(sizes.weight_bytes));
+  const CodedWeights codes(planner.graph(1, 1));
+  for (const std::string& line : {codes.text(), codes.note()})
+    if (!line.empty()) text += fmt::format("            {}\n", line);
   text += fmt::format("  KV cache  {}: {} bytes a position, {:.1f} MB for a context of {}\n",
                       name(capacity.kv_dtype.value_or(info.weight_dtype)),
                       sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size),
@@ -140,6 +144,16 @@ Json json_of(const Program& program) {
                        {"arena_bytes", program.arena_bytes}});
 }
 
+// Bytes in memory, by code and by the reason for an expansion.
+Json json_of(const CodedWeights& codes) {
+  const auto bytes_of = [](const auto& kinds) {
+    Json made = Json::object({});
+    for (const auto& [key, kind] : kinds) made[key] = kind.bytes;
+    return made;
+  };
+  return Json::object({{"kept", bytes_of(codes.kept)}, {"expanded", bytes_of(codes.expanded)}});
+}
+
 Json json_of(const std::string& folder, const Planner& planner) {
   const ModelInfo& info = planner.model().info();
   const Capacity& capacity = planner.capacity();
@@ -159,6 +173,7 @@ Json json_of(const std::string& folder, const Planner& planner) {
        {"dtype", name(info.weight_dtype)},
        {"parameters", sizes.parameters},
        {"weight_bytes", sizes.weight_bytes},
+       {"codes", json_of(CodedWeights(planner.graph(1, 1)))},
        {"kv_dtype", name(capacity.kv_dtype.value_or(info.weight_dtype))},
        {"kv_bytes_a_position", sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size)},
        {"context", capacity.pages_per_sequence * capacity.page_size},

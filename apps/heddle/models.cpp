@@ -23,8 +23,8 @@ constexpr std::pair<const char*, const char*> kAll[] = {
      "default, linear, yarn, llama3; longrope, whose factors the context chooses; dynamic up to "
      "max_position_embeddings: longer texts would change cached keys"},
     {"weights",
-     "float32, float16, bfloat16 or (rounded) float64 in safetensors or pytorch_model.bin; fp8 and gpt-oss's "
-     "MXFP4 are expanded to bfloat16, other quantised ones refused"}};
+     "float32, float16, bfloat16 or (rounded) float64 in safetensors or pytorch_model.bin; fp8, int4 and "
+     "gpt-oss's MXFP4 are read as bfloat16, other quantised ones refused"}};
 
 // The outermost model_types that a family reads besides its own.
 std::vector<std::string> other_types(const Family& family) {

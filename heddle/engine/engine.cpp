@@ -105,6 +105,9 @@ i32 Engine::max_context() const {
 size_t Engine::weight_bytes() const {
   return state_->memory.weights->bytes();
 }
+const std::string& Engine::weights_note() const {
+  return state_->memory.weights_note;
+}
 size_t Engine::kv_bytes() const {
   return state_->memory.kv_bytes;
 }

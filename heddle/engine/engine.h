@@ -67,6 +67,8 @@ class Engine {
   const ModelInfo& info() const;
   i32 max_context() const;
   size_t weight_bytes() const;
+  // Which weights are expanded from the checkpoint's codes, for people; "" where none is.
+  const std::string& weights_note() const;
   size_t kv_bytes() const;
 
   // Opens a sequence that will continue with `prompt`. If pages of another sequence hold the beginning of the

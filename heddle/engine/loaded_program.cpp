@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heddle/base/memory.h"
+#include "heddle/engine/coded_weights.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
 #include "heddle/ir/executor/artefact.h"
@@ -32,6 +33,7 @@ SharedMemory::SharedMemory(const Planner& planner, const EngineOptions& options)
   if (options.on_need) options.on_need(need);
   require_fit(need);
   const ModelGraph one = planner.graph(1, 1);
+  weights_note = CodedWeights(one).note();
   weights.emplace(planner.model(), one, options.threads, space, options.progress);
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {

@@ -22,6 +22,7 @@ struct SharedMemory {
   std::optional<WeightStore> weights;
   std::map<std::string, Storage> kv;  // by buffer name
   size_t kv_bytes = 0;
+  std::string weights_note;  // CodedWeights::note()
 };
 
 // A program with its memory and its executor.

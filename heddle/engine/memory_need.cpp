@@ -7,14 +7,10 @@
 #include "heddle/base/error.h"
 #include "heddle/base/memory.h"
 #include "heddle/engine/arena.h"
+#include "heddle/engine/coded_weights.h"
 
 namespace heddle {
 namespace {
-
-std::string bytes_text(i64 bytes) {
-  if (bytes >= 1'000'000'000) return fmt::format("{:.2f} GB", double(bytes) * 1e-9);
-  return fmt::format("{:.1f} MB", double(bytes) * 1e-6);
-}
 
 // Memory of a program besides its arena. An activation that could share and has no place in the arena is no
 // longer used: passes have fused the call that made it.
@@ -37,9 +33,10 @@ i64 program_bytes(const Graph& graph) {
 std::string MemoryNeed::text() const {
   const std::string seen =
       window > 0 && window < context ? fmt::format(", of which {} are seen", window) : "";
-  return fmt::format("weights {}, KV cache {} ({} {} of {} positions{}), programs {}", bytes_text(weights),
-                     bytes_text(kv_pages), sequences, sequences == 1 ? "sequence" : "sequences", context,
-                     seen, bytes_text(programs));
+  const std::string in_codes = codes.empty() ? "" : fmt::format(" ({})", codes);
+  return fmt::format("weights {}{}, KV cache {} ({} {} of {} positions{}), programs {}", bytes_text(weights),
+                     in_codes, bytes_text(kv_pages), sequences, sequences == 1 ? "sequence" : "sequences",
+                     context, seen, bytes_text(programs));
 }
 
 MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space) {
@@ -49,6 +46,7 @@ MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space
                   .context = capacity.pages_per_sequence * capacity.page_size,
                   .window = capacity.window};
   const ModelGraph one = planner.graph(1, 1);
+  need.codes = CodedWeights(one).text();
   for (const Buffer& buffer : one.graph.buffers()) {
     if (buffer.kind == BufferKind::kWeight || buffer.kind == BufferKind::kTable) need.weights += buffer.bytes;
     if (buffer.kind == BufferKind::kPages) need.kv_pages += buffer.bytes;

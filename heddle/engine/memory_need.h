@@ -14,7 +14,8 @@ struct MemoryNeed {
   i64 programs = 0;    // upper bound: the working memory of programs of all row classes
   i64 available = -1;  // free bytes of the memory where all this lies; -1: unknown
   i32 sequences = 0, context = 0;
-  i32 window = 0;  // positions that a row sees; 0: all
+  i32 window = 0;     // positions that a row sees; 0: all
+  std::string codes;  // the part of the weights that stays in codes
 
   i64 total() const { return weights + kv_pages + programs; }
   // Text such as "weights 2.47 GB, …".

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,9 @@ struct WeightSpec {
   i32 cols = 0;
   std::vector<WeightSource> sources;
   std::vector<i32> order;
+  Coding coding;  // the sources' codes and scales stay as they are, where they have some
+  std::string
+      expanded;  // why they do not, though a source is stored in a code; "": they stay, or there are none
 
   i32 rows() const {
     i32 sum = 0;
@@ -80,6 +84,8 @@ struct GraphRequest {
   i32 num_pages = 1;
   i32 panel_rows = 16;    // rows of a panel of packed weights
   i32 interleave = 2;     // interleave of 16-bit weights
+  bool codes = false;     // weights that are stored in codes stay so
+  i32 code_bytes = 1;     // adjacent bytes of a row of theirs
   bool resident = false;  // the f32 residual stays with the workers that own its rows; rounded copies travel
   bool sample = true;     // choose tokens in the program
   bool sample_parts = false;  // from parts of the scores that many tiles make
@@ -98,6 +104,23 @@ struct SourceData {
   std::span<const std::byte> bytes;
 };
 
+// The code that a tensor has in a file, and can have in memory; or why it cannot.
+struct StoredCoding {
+  Coding coding = {};
+  std::string expanded = {};
+};
+
+// One matrix of the checkpoint as it is stored, or several that follow one another: codes, and a scale for each row and group.
+struct SourceCodes {
+  Coding coding;
+  DType dtype = DType::kBf16;  // values' type
+  std::vector<i64> shape;
+  std::span<const std::byte> bytes;                  // rows of whole bytes
+  std::vector<float> scales;                         // [rows of all matrices, groups]
+  std::vector<float> zeros = {};                     // like scales, subtracted from codes; empty: none
+  std::shared_ptr<std::vector<std::byte>> own = {};  // holds `bytes` where the file has others
+};
+
 // Tensors as a checkpoint has them, by the names of WeightSource.
 class WeightValues {
  public:
@@ -105,8 +128,10 @@ class WeightValues {
   virtual bool has(const std::string&) const { return true; }
   // The tensor where it lies, if that is in `space`, row after row; nothing: only source() has it.
   virtual std::optional<SourceData> far(const std::string&, const MemorySpace&) const { return {}; }
-  // The view is valid until forget().
+  // Floats, into which codes are expanded. The view is valid until forget().
   virtual SourceData source(const std::string& tensor) const = 0;
+  // The codes of a source of a WeightSpec that has a coding.
+  virtual SourceCodes codes(const std::string& tensor) const;
   virtual void forget(const std::string& tensor) const = 0;  // returns its memory to the system
 };
 

@@ -16,6 +16,7 @@ namespace heddle {
 namespace {
 
 constexpr const char* kAsWeights = "as the weights";
+constexpr const char *kAsCodes = "codes", *kAsFloats = "floats";  // EngineOptions::weights
 
 std::string joined(const std::string& names, const char* name) {
   return names.empty() ? name : names + ", " + name;
@@ -34,6 +35,10 @@ std::string scheduler_names() {
   std::string names;
   for (const Scheduler* scheduler : all_schedulers()) names = joined(names, scheduler->name);
   return names;
+}
+
+std::string weight_kinds() {
+  return joined(kAsCodes, kAsFloats);
 }
 
 std::string Option::help() const {
@@ -121,6 +126,8 @@ void validate(const EngineOptions& options) {
   if (const Backend& backend = backend_of(options.executor); options.device != 0)
     backend.device(options.device);
   if (!options.scheduler.empty()) get_scheduler(options.scheduler);
+  require(options.weights.empty() || options.weights == kAsCodes || options.weights == kAsFloats,
+          "[engine] weights = {}; must be {}", options.weights, weight_kinds());
   visit_plain(options, [](const char* name, const auto& value, const Option& option) {
     if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, i32>)
       require(option.most == 0 || (value >= option.least && value <= option.most),
@@ -152,6 +159,7 @@ void complete(const ModelInfo& model, EngineOptions& options) {
   if (options.threads == 0) options.threads = allowed_cores();
   const Target target = target_of(options);
   if (options.workers == 0) options.workers = target.topology.workers;
+  if (options.weights.empty()) options.weights = target.codes ? kAsCodes : kAsFloats;
   if (options.splits.unit == 0) options.splits.unit = target.splits.unit;
   if (options.splits.most == 0)
     options.splits.most = std::clamp(target.most_parts / std::max(model.kv_heads, 1), 1, target.splits.most);
@@ -167,6 +175,7 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
                        .splits = o.splits,
                        .window = model->info().window,
                        .kv_dtype = o.kv_dtype,
+                       .codes = o.weights == kAsCodes,
                        .all_logits = o.all_logits};
   const i64 pages = most_pages(capacity, o.max_sequences,
                                std::max<i64>(target.most_rows, i64(StepDevice::kHistory) * o.max_sequences));

@@ -42,6 +42,7 @@ struct Option {
 
 std::string executor_names();  // "threads, reference"
 std::string scheduler_names();
+std::string weight_kinds();  // "codes, floats"
 
 constexpr i32 kDefaultContext = 8192;  // positions
 
@@ -58,6 +59,7 @@ struct EngineOptions {
   i32 kv_pages = 0;               // 0: as many as all sequences can fill
   AttentionSplits splits;         // 0: as the target has it
   std::optional<DType> kv_dtype;  // the weights' where unset
+  std::string weights;            // "codes" or "floats"; empty: as the target has it
   PassOptions passes;
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
@@ -127,6 +129,12 @@ struct EngineOptions {
              .kept = Kept::kSame,
              .flag = true});
     v("kv_dtype", s.kv_dtype, Option{.doc = "of keys and values in the cache", .kept = Kept::kExact});
+    v("weights", s.weights,
+      Option{.doc = "how weights lie in memory that a checkpoint stores in codes (fp8, int4)",
+             .zero = "codes on a CPU, floats on a GPU",
+             .kept = Kept::kSame,
+             .flag = true,
+             .choices = weight_kinds});
     v("all_logits", s.all_logits,
       Option{.doc = "logits of every row instead of the last of each sequence", .kept = Kept::kExact});
     v("keep_buffers", s.keep_buffers,

@@ -107,6 +107,18 @@ TEST(EngineOptions, AreRefusedByNameValueAndRange) {
   EXPECT_NE(refusal({.device = 1}).find("there is no device 1;"), std::string::npos);
   EXPECT_NE(refusal({.device = -1}).find("there is no device -1;"), std::string::npos);
   EXPECT_NE(refusal({.scheduler = "none"}).find("none"), std::string::npos);
+  EXPECT_NE(refusal({.weights = "none"}).find("weights = none; must be codes, floats"), std::string::npos);
+}
+
+TEST(EngineOptions, KeepCodesWhereProductsOfThemAreFast) {
+  const ModelInfo model{.max_positions = 60};
+  for (const bool gpu : {false, true}) {
+    EngineOptions unset{.target = gpu ? gpu_target(3) : cpu_target(3)}, floats = unset;
+    floats.weights = "floats";
+    complete(model, unset), complete(model, floats);
+    EXPECT_EQ(unset.weights, gpu ? "floats" : "codes");
+    EXPECT_EQ(floats.weights, "floats");
+  }
 }
 
 TEST(EngineOptions, AreCompletedOnce) {

@@ -1,9 +1,11 @@
 #include "heddle/engine/pack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
+#include "heddle/base/element.h"
 #include "heddle/base/invariant.h"
 
 namespace heddle {
@@ -211,6 +213,41 @@ std::optional<i64> first_not_finite(Element exponent, const std::byte* from, i64
   return std::nullopt;
 }
 
+// A finite scale up to this one makes a finite bf16 of every code.
+constexpr float kSafeScale = 0x1p119f;
+
+bool is_number(Code code, std::byte bits) {
+  return code != Code::kF8E4M3 || (bits & std::byte{0x7f}) != std::byte{0x7f};
+}
+
+// Copies words of codes, and the scales after them. Words of a row go to lines that all rows share.
+std::optional<PackPlace> pack_codes(const Weight& weight, std::span<const PackRow> rows, std::byte* panel) {
+  const Code code = weight.coding.code;
+  const i32 bits = bits_of(code);
+  const size_t word = size_t(weight.interleave * bits / 8),
+               bytes = size_t(bytes_of(info_of(code).element, weight.cols()));
+  for (i32 r = 0; r < i32(rows.size()); ++r) {
+    const std::byte* in = rows[size_t(r)].data;
+    bool all = true;
+    for (size_t i = 0; i < bytes; ++i) all &= is_number(code, in[i]);
+    for (size_t i = 0; !all && i < bytes; ++i)
+      if (!is_number(code, in[i])) return PackPlace{r, i32(i) * 8 / bits};
+    std::byte* out = panel + size_t(r) * word;
+    for (size_t i = 0; i < bytes; i += word, out += word * size_t(weight.panel_rows))
+      std::memcpy(out, in + i, std::min(word, bytes - i));
+    for (i32 g = 0; g < weight.groups(); ++g) {
+      const float scale = rows[size_t(r)].scales[g];
+      const i32 first = g * weight.group_cols(), last = std::min(first + weight.group_cols(), weight.cols());
+      for (i32 k = first; !(std::abs(scale) <= kSafeScale) && k < last; ++k)
+        if (const float value = float(load_number(info_of(code).element, in, k)) * scale;
+            !std::isfinite(round_to(weight.data.dtype, value)))
+          return PackPlace{r, k};
+      std::memcpy(panel + weight.scale_place(r, first), &scale, sizeof scale);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::byte> unpack_row(const Weight& weight, i32 row, const std::byte* base, const u64* table) {
@@ -231,6 +268,7 @@ std::optional<i64> find_not_finite(DType dtype, const std::byte* from, i64 count
 
 std::optional<PackPlace> pack_panel(const Weight& weight, std::span<const PackRow> rows, std::byte* base,
                                     const u64* table) {
+  if (weight.is_coded()) return pack_codes(weight, rows, base + *table);
   if (size_of(weight.data.dtype) == 4) return Packer<u32>(weight, rows).pack(base, table);
   return Packer<u16>(weight, rows).pack(base, table);
 }

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "heddle/ir/executor/panel_packer.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 
 struct PackRow {
-  const std::byte* data;  // its first column
-  i64 step = 1;           // elements from one column to the next
+  const std::byte* data;          // its first column
+  i64 step = 1;                   // elements from one column to the next
+  const float* scales = nullptr;  // a coded weight has one for each group
 };
 
 struct PackPlace {
@@ -20,7 +22,7 @@ struct PackPlace {
 };
 
 // Writes the panel of `rows`: as many rows as a panel has, or fewer at the end of a matrix. Slice s begins
-// `table[s]` bytes after `base`. Elements have 2 or 4 bytes. Returns the place of a value that is not finite;
+// `table[s]` bytes after `base`. Elements have 2 or 4 bytes, or are codes of rows whose columns are adjacent. Returns the place of a value that is not finite;
 // what comes after it is not packed then.
 std::optional<PackPlace> pack_panel(const Weight& weight, std::span<const PackRow> rows, std::byte* base,
                                     const u64* table);

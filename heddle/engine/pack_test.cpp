@@ -1,11 +1,14 @@
 #include "heddle/engine/pack.h"
 
+#include <cmath>
 #include <cstring>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "heddle/base/element.h"
 #include "heddle/base/float16.h"
 
 namespace heddle {
@@ -127,6 +130,83 @@ TEST(Pack, TakesAllThatIsFinite) {
     EXPECT_FALSE(packed.pack()) << shape.text();
     EXPECT_EQ(packed.memory(), packed.expected()) << shape.text();
   }
+}
+
+// A coded matrix with one panel of rows, and its source.
+struct CodedPanel {
+  Weight weight;
+  std::vector<std::byte> codes, panel;
+  std::vector<float> scales;
+  i64 row_bytes = 0;
+
+  CodedPanel(Code code, i32 rows, i32 cols, i32 panel_rows, i32 interleave, u16 group) {
+    weight.data.dtype = DType::kBf16;
+    weight.data.size[0] = rows, weight.data.size[1] = cols;
+    weight.panel_rows = panel_rows, weight.interleave = interleave;
+    weight.coding = {code, group};
+    row_bytes = bytes_of(info_of(code).element, cols);
+    codes.resize(size_t(rows * row_bytes));
+    for (i32 r = 0; r < rows; ++r)
+      for (i32 k = 0; k < cols; ++k) set(r, k, (r * 5 + k * 3) % 15 - 7);
+    for (i32 i = 0; i < rows * weight.groups(); ++i) scales.push_back(float(i + 1) / 8);
+    panel.resize(size_t(weight.panel_bytes()));
+  }
+  void set(i32 r, i32 k, double value) {
+    store_number(info_of(weight.coding.code).element, &codes[size_t(r * row_bytes)], k, value);
+  }
+  std::optional<PackPlace> pack() {
+    std::vector<PackRow> rows;
+    for (i32 r = 0; r < weight.rows(); ++r)
+      rows.push_back({&codes[size_t(r * row_bytes)], 1, &scales[size_t(r * weight.groups())]});
+    const u64 table = 0;
+    return pack_panel(weight, rows, panel.data(), &table);
+  }
+};
+
+TEST(PackCodes, CodesAndScalesGoToTheirPlaces) {
+  for (const Code code : {Code::kF8E4M3, Code::kI4})
+    for (auto [rows, panel_rows, interleave] :
+         {std::tuple{16, 16, 2}, {5, 16, 2}, {2, 2, 8}, {1, 2, 8}, {4, 4, 4}})
+      for (const i32 cols : {2, 37, 256, 300})
+        for (const u16 group : {0, 3, 32, 128}) {
+          CodedPanel packed(code, rows, cols, panel_rows, interleave, group);
+          if (cols % 2 != 0 && code == Code::kI4) continue;  // a row has whole bytes
+          ASSERT_TRUE(packed.weight.holds_coding());
+          ASSERT_FALSE(packed.pack());
+          const DType element = info_of(code).element;
+          for (i32 r = 0; r < rows; ++r)
+            for (i32 k = 0; k < cols; ++k) {
+              ASSERT_EQ(load_number(element, packed.panel.data(), packed.weight.place(r, k)),
+                        (r * 5 + k * 3) % 15 - 7)
+                  << name(code) << " " << r << " " << k;
+              float scale;
+              std::memcpy(&scale, &packed.panel[size_t(packed.weight.scale_place(r, k))], sizeof scale);
+              const i32 width = group == 0 ? cols : group;
+              ASSERT_EQ(scale, float(r * packed.weight.groups() + k / width + 1) / 8);
+            }
+        }
+}
+
+TEST(PackCodes, WhatIsNoNumberIsFound) {
+  CodedPanel packed(Code::kF8E4M3, 5, 70, 16, 2, 32);
+  packed.set(3, 41, NAN);
+  auto bad = packed.pack();
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(std::pair(bad->row, bad->col), std::pair(3, 41));
+  packed.set(3, 41, 0);
+  for (const float scale : {NAN, INFINITY, -INFINITY}) {
+    packed.scales[2 * 3 + 1] = scale;
+    bad = packed.pack();
+    ASSERT_TRUE(bad);
+    EXPECT_EQ(std::pair(bad->row, bad->col), std::pair(2, 32)) << scale;
+  }
+  // The largest finite values are taken, and the first one beyond is not.
+  packed.scales[7] = 0x1.fep127f / 8;
+  EXPECT_FALSE(packed.pack());
+  packed.set(2, 40, 16);
+  bad = packed.pack();
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(std::pair(bad->row, bad->col), std::pair(2, 40));
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ Target gpu_target(i32 workers) {
   target.narrow_travel = true;
   target.panel_rows = 2;
   target.interleave = 8;
+  target.code_bytes = 16;
+  target.codes = false;  // the ring and tensor cores take floats
   target.splits.unit = 64;
   target.most_parts = 128;  // a constant: no sum may depend on the number of workers
   target.wide_chunk = 16;
@@ -69,6 +71,8 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   request.travel_dtype = target.narrow_travel ? model.weight_dtype : DType::kF32;
   request.panel_rows = target.panel_rows;
   request.interleave = target.interleave;
+  request.codes = capacity.codes;
+  request.code_bytes = target.code_bytes;
   // tiles that are cut in both dimensions know no homes
   request.resident = target.resident && rows <= kManyStepRows;
   request.sample = !capacity.all_logits;

@@ -23,6 +23,8 @@ struct Target {
   TilingTarget tiling;
   bool narrow_travel = false;  // vectors between workers have the weights' dtype; otherwise f32
   i32 panel_rows = 16, interleave = 2;
+  i32 code_bytes = 1;
+  bool codes = true;  // products of weights in codes are as fast as those of floats
   AttentionSplits splits = {.unit = 256, .most = 8};
   i32 most_parts = 1 << 20;          // parts of one row over all heads: as many as get a separate worker
   i32 wide_chunk = 64;               // positions that attention keeps on chip at a time if keys are wide
@@ -49,6 +51,7 @@ struct Capacity {
   AttentionSplits splits = {.unit = 256, .most = 8};
   i32 window = 0;                 // the model's window; pages before it return to the pool
   std::optional<DType> kv_dtype;  // unset: the weights' type
+  bool codes = false;             // weights that are stored in codes stay so
   bool all_logits = false;        // logits of every row; then nothing is sampled
 
   // The distance that the steps of any program read pages back: as far as attention sees at most.

@@ -26,11 +26,27 @@ namespace {
 
 // A source whose shape and dtype match what the model asks for.
 struct Source {
-  const std::byte* data;  // null: it stays as it is packed
-  bool is_far = false;    // it lies in the executor's memory
-  DType dtype;
-  i64 row_stride, col_stride;                         // elements
-  std::shared_ptr<std::vector<std::byte>> converted;  // owns the data if it is a copy in another dtype
+  const std::byte* data;                                   // null: it stays as it is packed
+  bool is_far = false;                                     // it lies in the executor's memory
+  DType dtype;                                             // the type of an element, or of a code
+  i64 row_stride, col_stride;                              // elements
+  std::shared_ptr<std::vector<std::byte>> converted = {};  // owns the data if it is a copy in another dtype
+  std::vector<float> scales = {};                          // codes have `groups` for each row
+  size_t groups = 0;
+
+  const std::byte* at(i64 row, i64 col) const {
+    return data + (row * row_stride + col * col_stride) * bits_of(dtype) / 8;
+  }
+  PackRow row(i64 row) const {
+    return {at(row, 0), col_stride, scales.empty() ? nullptr : &scales[size_t(row) * groups]};
+  }
+  // The value of an element, and how it comes about.
+  std::string text(i64 row, i64 col, i32 group_cols) const {
+    const double code = load_number(dtype, at(row, 0), col * col_stride);
+    if (scales.empty()) return fmt::format("{}", code);
+    const float scale = scales[size_t(row) * groups + size_t(col / group_cols)];
+    return fmt::format("{}: its code is {}, with a scale of {}", float(code) * scale, code, scale);
+  }
 };
 
 // Leading dimensions joined until `rank` are left: a checkpoint may stack the matrices of experts, or the vectors of
@@ -54,6 +70,12 @@ void convert(Source& source, i64 count, DType to) {
   source.dtype = to;
 }
 
+void require_shape_of(const WeightSource& wanted, const std::vector<i64>& found, std::vector<i64> shape) {
+  if (wanted.all > 0) shape[0] = wanted.all;
+  if (joined(found, shape.size()) != shape)
+    fail(ErrorCode::kIo, "[{}] has shape {}; the configuration makes it {}", wanted.tensor, found, shape);
+}
+
 // `space`: where it may lie; null: it must lie in the host's memory.
 Source open_source(const WeightValues& values, const WeightSource& wanted, i32 cols,
                    std::optional<DType> dtype, const MemorySpace* space = nullptr) {
@@ -65,10 +87,7 @@ Source open_source(const WeightValues& values, const WeightSource& wanted, i32 c
   if (cols == 1) shape = {wanted.rows};
   if (wanted.transposed) std::swap(shape[0], shape[1]);
   const i64 width = shape.size() > 1 ? shape[1] : 1, begin = wanted.begin * width, count = shape[0] * width;
-  if (wanted.all > 0) shape[0] = wanted.all;
-  if (joined(found.shape, shape.size()) != shape)
-    fail(ErrorCode::kIo, "[{}] has shape {}; the configuration makes it {}", wanted.tensor, found.shape,
-         shape);
+  require_shape_of(wanted, found.shape, shape);
   if (!is_wide_float(found.dtype))
     fail(ErrorCode::kUnsupported, "[{}] is {}; must be f32, f16 or bf16", wanted.tensor, name(found.dtype));
   Source source{.data = found.bytes.data() + begin * size_of(found.dtype),
@@ -81,7 +100,25 @@ Source open_source(const WeightValues& values, const WeightSource& wanted, i32 c
   return source;
 }
 
-[[noreturn]] void fail_not_finite(const std::string& tensor, i64 row, i64 col, float value,
+Source open_codes(const WeightValues& values, const WeightSource& wanted, const WeightSpec& spec) {
+  SourceCodes found = values.codes(wanted.tensor);
+  require_shape_of(wanted, found.shape, {wanted.rows, spec.cols});
+  HEDDLE_CHECK(found.coding == spec.coding && !wanted.transposed);
+  Source source{.data = found.bytes.data(),
+                .dtype = info_of(found.coding.code).element,
+                .row_stride = spec.cols,
+                .col_stride = 1,
+                .converted = found.own};
+  source.data = source.at(wanted.begin, 0);
+  const size_t rows = size_t(wanted.all > 0 ? wanted.all : wanted.rows);
+  source.groups = found.scales.size() / rows;
+  source.scales = std::move(found.scales);
+  source.scales.erase(source.scales.begin(),
+                      source.scales.begin() + ptrdiff_t(size_t(wanted.begin) * source.groups));
+  return source;
+}
+
+[[noreturn]] void fail_not_finite(const std::string& tensor, i64 row, i64 col, const std::string& value,
                                   ErrorCode code = ErrorCode::kIo) {
   fail(code, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col, value);
 }
@@ -111,7 +148,8 @@ class Packing {
           const MemorySpace* space = nullptr)
       : spec_(spec), weight_(weight) {
     for (const WeightSource& source : spec.sources) {
-      sources_.push_back(open_source(values, source, spec.cols, spec.dtype, space));
+      sources_.push_back(weight.is_coded() ? open_codes(values, source, spec)
+                                           : open_source(values, source, spec.cols, spec.dtype, space));
       begins_.push_back(begins_.back() + source.rows);
     }
     for (i32 p = 0; p < weight.panels(); ++p) table_.push_back(u64(p) * u64(weight.panel_bytes()));
@@ -183,9 +221,8 @@ class Packing {
     std::vector<std::vector<std::byte>> kept;
     for (i32 r = first; r < last; ++r) {
       const auto [s, row] = find_row(matrix * weight_.rows() + r);
-      const Source& source = sources_[s];
-      if (source.data)
-        rows.push_back({source.data + row * source.row_stride * size_of(source.dtype), source.col_stride});
+      if (sources_[s].data)
+        rows.push_back(sources_[s].row(row));
       else
         rows.push_back({kept.emplace_back(unpack_row(weight_, r - first, to, table)).data(), 1});
     }
@@ -193,9 +230,8 @@ class Packing {
     const auto bad = pack_panel(weight_, rows, to, table);
     if (!bad) return;
     const auto [s, row] = find_row(matrix * weight_.rows() + first + bad->row);
-    const PackRow& at = rows[size_t(bad->row)];
     fail_not_finite(spec_.sources[s].tensor, row, bad->col,
-                    float(load_number(spec_.dtype, at.data + bad->col * at.step * size_of(spec_.dtype))));
+                    sources_[s].text(row, bad->col, weight_.group_cols()));
   }
 
   // The source of a packed row, and its row there.
@@ -266,7 +302,8 @@ void put_vector(const VectorSpec& spec, const WeightValues& from, float* to) {
       if (!source.data) continue;
       const std::byte* at = source.data + i64(i) * size_of(source.dtype);
       values.back() = float(load_number(source.dtype, at)) + spec.plus;
-      if (!std::isfinite(values.back())) fail_not_finite(wanted.tensor, i, 0, values.back());
+      if (!std::isfinite(values.back()))
+        fail_not_finite(wanted.tensor, i, 0, fmt::format("{}", values.back()));
     }
     if (source.data) from.forget(wanted.tensor);
   }
@@ -298,12 +335,17 @@ void require_finite(const ModelGraph& graph, const WeightValues& values, int thr
       const auto bad = find_not_finite(source.dtype, from, end - begin);
       if (!bad) return;
       const i64 at = begin + *bad, width = wanted.transposed ? wanted.rows : cols;
-      fail_not_finite(wanted.tensor, at / width, at % width,
-                      float(load_number(source.dtype, source.data, at)), ErrorCode::kInvalidArgument);
+      const double value = load_number(source.dtype, source.data, at);
+      fail_not_finite(wanted.tensor, at / width, at % width, fmt::format("{}", value),
+                      ErrorCode::kInvalidArgument);
     });
   };
   for (const auto& [name, spec] : graph.weights)
-    for (const WeightSource& source : spec.sources) look(source, spec.cols);
+    for (const WeightSource& source : spec.sources) {
+      if (spec.coding.code != Code::kNone && values.has(source.tensor))
+        values.codes(source.tensor);  // throws
+      look(source, spec.cols);
+    }
   for (const auto& [name, spec] : graph.vectors)
     for (const WeightSource& source : spec.sources) look(source, 1);
   if (packer && !packer->all_finite())
@@ -406,6 +448,13 @@ void WeightStore::update(const ModelGraph& graph, const WeightValues& values, in
     kept.write(numbers.data(), kept.size());
     forget(spec.sources);
   }
+}
+
+SourceCodes WeightValues::codes(const std::string& tensor) const {
+  fail(ErrorCode::kUnsupported,
+       "[{}] stays in memory as codes, which new values are not; load the model with weights = floats to "
+       "give it some",
+       tensor);
 }
 
 std::byte* WeightStore::data(const std::string& name) const {

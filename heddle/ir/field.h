@@ -14,7 +14,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/invariant.h"
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 

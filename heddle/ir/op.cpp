@@ -113,10 +113,15 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
       fail(ErrorCode::kInternal, "[{}] argument {} declares dimensions \"{}\" but is {}", op.name, field.name,
            field.dims_text, shape_text(operand.tensor));
     if (field.is_weight()) {
-      // Panels in logical order: bytes [panel * panel_bytes, ...), as rows of padded panels.
+      // Panels in logical order: bytes [panel * panel_bytes, ...), as rows that share their panel's bytes.
       const Weight& weight = field.weight(args);
       operand.tensor.size[0] = weight.panels() / weight.slices() * weight.panel_rows;
-      operand.tensor.size[1] = weight.slices() * weight.padded_cols();
+      if (weight.is_coded()) {
+        operand.tensor.dtype = DType::kU8;
+        operand.tensor.size[1] = i32(weight.panel_bytes() / weight.panel_rows);
+      } else {
+        operand.tensor.size[1] = weight.slices() * weight.padded_cols();
+      }
       operand.tensor.stride[0] = operand.tensor.size[1], operand.tensor.stride[1] = 1;
     }
     const size_t named = field.is_weight() ? 1 : field.dims.size();  // columns of panels have no names

@@ -2,7 +2,7 @@
 // standard headers.
 #pragma once
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 
@@ -28,9 +28,9 @@ struct ProductRows {
   bool is_aligned = false;  // begins at a 16-byte word
 };
 
-// Panels as the ring and the slabs have them: 16-byte words of two rows in turn.
+// Panels as the ring and the slabs have them: 16-byte words of two rows in turn, of floats.
 constexpr bool has_paired_panels(const Weight& w) {
-  return w.panel_rows == 2 && w.slices() == 1 && w.interleave * size_of(w.data.dtype) == 16;
+  return !w.is_coded() && w.panel_rows == 2 && w.slices() == 1 && w.interleave * size_of(w.data.dtype) == 16;
 }
 
 constexpr ProductPath product_path(const Weight& w, const ProductRows& x, const ProductKernel& kernel) {

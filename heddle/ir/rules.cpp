@@ -39,6 +39,11 @@ void require_weight(const char* op, const char* argument, const Weight& weight, 
   require(weight.panel_rows > 0 && weight.interleave > 0 && weight.panel_cols >= 0,
           "[{}] {} has panel_rows = {}, interleave = {}, panel_cols = {}; the first two must be positive", op,
           argument, weight.panel_rows, weight.interleave, weight.panel_cols);
+  require(weight.holds_coding(),
+          "[{}] {} is in code {}, in panels of {} x {} and words of {} codes; panels must have whole rows, "
+          "in words of whole "
+          "bytes, four bytes of all rows together",
+          op, argument, name(weight.coding.code), weight.panel_rows, weight.panel_cols, weight.interleave);
   require(weight.matrices == matrices, "[{}] {} has {} matrices; must have {}", op, argument, weight.matrices,
           matrices);
 }

@@ -52,44 +52,6 @@ struct Matrix {
   }
 };
 
-// A weight matrix [rows, cols], packed into panels once, at load. A panel has `panel_rows` rows (zeros pad
-// the last panel) and `panel_cols` columns (0: all of them). Panels are numbered along a row of panels first.
-// Element (r, k) of a panel, with k counted from its first column, lies at ((k / interleave) * panel_rows +
-// r) * interleave + k % interleave, with columns padded to a multiple of `interleave`. interleave = 1 makes
-// the rows of one column adjacent, 2 makes pairs for bf16 dot products, and a value >= cols stores rows
-// whole. `order` says which source row a packed row holds (engine/pack applies it): it makes the partners of
-// a rotation, or gate and up rows, adjacent. Several matrices of one shape (experts, heads) may follow one
-// another, each in its own panels.
-struct Weight {
-  Tensor data;                 // [rows, cols], logical shape of one matrix; dtype of the elements
-  const u64* table = nullptr;  // bound: byte offset of each panel from the beginning of its matrix
-  u32 table_buffer = kNoBuffer;
-  i32 panel_rows = 16;
-  i32 interleave = 2;
-  i32 panel_cols = 0;
-  i32 matrices = 1;
-
-  i32 rows() const { return data.size[0]; }
-  i32 cols() const { return data.size[1]; }
-  i32 slice_cols() const { return panel_cols > 0 ? panel_cols : cols(); }
-  i32 slices() const { return panel_cols > 0 ? (cols() + panel_cols - 1) / panel_cols : 1; }
-  i32 panels() const { return (rows() + panel_rows - 1) / panel_rows * slices(); }
-  i32 padded_cols() const { return (slice_cols() + interleave - 1) / interleave * interleave; }
-  i64 panel_bytes() const { return i64(panel_rows) * padded_cols() * size_of(data.dtype); }
-  i64 matrix_bytes() const { return panel_bytes() * panels(); }
-  i64 bytes() const { return matrix_bytes() * matrices; }
-  Weight matrix(i32 i) const {
-    Weight one = *this;
-    one.matrices = 1;
-    one.data.data += i * matrix_bytes();
-    return one;
-  }
-  // Offset of an element inside its panel, in elements.
-  i64 place(i32 r, i32 k) const {
-    return (i64(k / interleave) * panel_rows + r) * interleave + k % interleave;
-  }
-};
-
 // A tile's place: up to four coordinates, in the order of the op's axes. A range takes two, {begin, end}.
 struct TileCoord {
   i32 at[4] = {};

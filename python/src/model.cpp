@@ -153,8 +153,8 @@ std::unique_ptr<Engine> LoadedModel::open(const Origin& origin, EngineOptions op
   if (const std::string tuned = take_tuned(*model_, options); !tuned.empty()) device_ += "; tuned: " + tuned;
   auto engine = std::make_unique<Engine>(model_, std::move(options));
   context_ = engine->max_context();
-  if (std::string note = context_note(engine->info(), context_); !note.empty())
-    notes_.push_back(std::move(note));
+  for (const std::string& note : {context_note(engine->info(), context_), engine->weights_note()})
+    if (!note.empty()) notes_.push_back(note);
   vocab_ = engine->info().vocab;
   drop_impossible_ends(settings_, vocab_);
   return engine;

@@ -89,6 +89,7 @@ add_emulated_test(executors_test "*/megakernel_*:Panels.*:*Specialised*")
 add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")
 add_emulated_test(not_finite_test "*/megakernel")
 add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Forms*llama3_tiny:*Greedy*gpt2_tiny:*Greedy*deepseek_v3_bf16")
+add_emulated_test(coded_weights_test "*CodedWeightsOn*")
 add_emulated_test(mixture_test "*Long*qwen3_moe_megakernel")
 # Runs the program there by itself.
 add_dependencies(gpu_command_test emulated_cuda emulated_nvrtc emulated_nvml heddle)

@@ -63,7 +63,8 @@ TEST_F(Artefacts, KeepWhatEachFlagAsksFor) {
   visit_plain(options, [&](const std::string& name, const auto& value, const Option& option) {
     // No op of a CPU's programs has configurations; config_test keeps those of a GPU's.
     if (!option.flag || option.kept == Kept::kNot || name == "config") return;
-    asked[name] = std::is_same_v<decltype(value), const std::string&> ? "dag" : "8";
+    const std::string text = name == "weights" ? "floats" : "dag";
+    asked[name] = std::is_same_v<decltype(value), const std::string&> ? text : "8";
     std::string flag = "--" + name;
     std::ranges::replace(flag, '_', '-');
     args.push_back(flag), args.push_back(asked[name]);

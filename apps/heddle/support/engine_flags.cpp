@@ -154,8 +154,9 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
   std::unique_ptr<Model> model = load_model(flags.model);
   take_tuned_of(flags, *model, options);
   auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
-  if (const std::string note = context_note(engine->info(), engine->max_context()); !note.empty())
-    std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note :
+       {context_note(engine->info(), engine->max_context()), engine->weights_note()})
+    if (!note.empty()) std::fprintf(stderr, "note: %s\n", note.c_str());
   return engine;
 }
 

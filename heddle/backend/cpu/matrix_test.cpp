@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -13,6 +15,7 @@
 
 #include "heddle/backend/cpu/element.h"
 #include "heddle/backend/cpu/simd.h"
+#include "heddle/backend/cpu/weight_element.h"
 #include "heddle/base/element.h"
 
 namespace heddle {
@@ -141,6 +144,81 @@ TEST_P(MatrixLevel, CodesBecomeTheirValues) {
         EXPECT_EQ(values.back(), -7) << name(dtype);
       }
   }
+}
+
+// A weight in codes, whose scales end where memory ends.
+struct CodedWeight {
+  Weight w;
+  GuardedMemory memory;
+  std::vector<u64> table;
+
+  static Weight weight(Coding coding, i32 n, i32 k) {
+    Weight w;
+    w.data = {.dtype = DType::kBf16, .rank = 2, .size = {n, k}, .stride = {k, 1}};
+    w.interleave = 8 / bits_of(coding.code);
+    w.coding = coding;
+    return w;
+  }
+  CodedWeight(Coding coding, i32 n, i32 k)
+      : w(weight(coding, n, k)), memory(size_t(w.panel_bytes() * w.panels())) {
+    std::mt19937 random{5};
+    constexpr float kScales[] = {0.37f, -0.011f, 1e-3f, 0, 3.1e-41f, 7.5f, 0x1p-126f};
+    for (i32 p = 0; p < w.panels(); ++p) {
+      table.push_back(u64(p * w.panel_bytes()));
+      u8* panel = memory.data + table.back();
+      for (i64 i = 0; i < w.element_bytes(); ++i) {
+        panel[i] = u8(random());
+        if (coding.code == Code::kF8E4M3 && (panel[i] & 0x7f) == 0x7f) panel[i] = 0x81;
+      }
+      for (i64 i = 0; i < w.scale_bytes() / 4; ++i) {
+        const float scale = kScales[random() % std::size(kScales)] * (1 + float(random() % 100) / 64);
+        std::memcpy(panel + w.element_bytes() + 4 * i, &scale, 4);
+      }
+    }
+    w.data.data = memory.data, w.table = table.data();
+  }
+};
+
+TEST_P(MatrixLevel, CodesGiveTheBitsOfTheirPanelsInBf16) {
+  const MatrixKernels& kernels = GetParam().kernels;
+  for (const Code code : {Code::kF8E4M3, Code::kI4})
+    for (const u16 group : {0, 3, 32})
+      for (const Shape& shape :
+           {Shape{1, 70, 64}, {2, 16, 33}, {3, 40, 129}, {7, 100, 2}, {4, 16, 1}, {1, 64, 1030}}) {
+        const auto [rows, n, k] = shape;
+        const CodedWeight coded({code, group}, n, k);
+        Weight floats = coded.w;
+        floats.coding = {}, floats.interleave = 2;
+        std::vector<u8> values(size_t(floats.panel_bytes() * floats.panels()), 0xff);
+        std::vector<u64> table;
+        for (i32 p = 0; p < floats.panels(); ++p) {
+          table.push_back(u64(p * floats.panel_bytes()));
+          kernels.coded.decode(coded.w, coded.memory.data + coded.table[size_t(p)],
+                               values.data() + table.back());
+        }
+        floats.data.data = values.data(), floats.table = table.data();
+        for (i32 r = 0; r < n; ++r)
+          for (i32 c = 0; c < round_up(k, 2); ++c) {
+            u16 bits;
+            std::memcpy(&bits,
+                        values.data() + table[size_t(r / kPanelRows)] + 2 * floats.place(r % kPanelRows, c),
+                        2);
+            const float wanted = c < k ? weight_element(coded.w, r, c) : 0;
+            ASSERT_EQ(bits, float_to_bf16(wanted)) << name(code) << " by " << group << ": " << r << ", " << c;
+          }
+        const i64 stride = i64(round_up(k, kOperandCols)) * 4;
+        std::vector<u8> x(size_t(stride * rows));
+        std::mt19937 random{3};
+        for (i32 m = 0; m < rows; ++m)
+          for (i32 c = 0; c < k; ++c)
+            set_element(DType::kF32, x.data() + m * stride + c * 4, float(random() >> 8) * 0x1p-23f - 1);
+        const i32 columns = round_up(n, kPanelRows);
+        std::vector<float> wanted(size_t(rows * columns)), found(wanted.size());
+        kernels.wide({x.data(), stride, rows, &floats, 0, floats.panels(), wanted.data(), columns});
+        kernels.coded.few({x.data(), stride, rows, &coded.w, 0, coded.w.panels(), found.data(), columns});
+        ASSERT_EQ(std::memcmp(wanted.data(), found.data(), wanted.size() * 4), 0)
+            << name(code) << " by " << group << ": " << rows << " x " << n << " x " << k;
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, MatrixLevel, testing::ValuesIn(simd_levels().begin(), simd_levels().end()),

@@ -4,6 +4,7 @@
 
 #include "heddle/backend/cpu/element.h"
 #include "heddle/backend/cpu/matrix_element.h"
+#include "heddle/backend/cpu/weight_element.h"
 #include "heddle/base/invariant.h"
 #include "heddle/ir/product.h"
 
@@ -109,10 +110,7 @@ void ScalarBlock::View::set_byte(i32 j, i32 value) {
 }
 
 float ScalarBlock::WeightRow::load(Index i) const {
-  const Weight& w = weight;
-  const i32 panel = row / w.panel_rows * w.slices() + i.at / w.slice_cols();
-  const View slice{w.data.data + w.table[panel], w.data.dtype, nullptr};
-  return slice.get(i32(w.place(row % w.panel_rows, i.at % w.slice_cols())));
+  return weight_element(weight, row, i.at);
 }
 
 namespace {
@@ -127,15 +125,10 @@ float dot(const float* a, const float* b, i32 n) {
 }  // namespace
 
 void ScalarBlock::mma(Fragment& fragment, const Operand& x, const Weight& w) {
-  const i32 first = fragment.n0 / w.panel_rows;
   HEDDLE_CHECK(fragment.n0 % w.panel_rows == 0);
   line_.resize(size_t(w.cols()));
   for (i32 c = 0; c < fragment.cols; ++c) {
-    const i32 panel = (first + c / w.panel_rows) * w.slices(), r = c % w.panel_rows;
-    for (i32 k = 0; k < w.cols(); ++k) {
-      const View slice{w.data.data + w.table[panel + k / w.slice_cols()], w.data.dtype, nullptr};
-      line_[size_t(k)] = slice.get(i32(w.place(r, k % w.slice_cols())));
-    }
+    for (i32 k = 0; k < w.cols(); ++k) line_[size_t(k)] = weight_element(w, fragment.n0 + c, k);
     for (i32 m = 0; m < fragment.rows; ++m)
       fragment.data[m * fragment.stride + c] = dot(x.data + m * x.stride, line_.data(), w.cols());
   }

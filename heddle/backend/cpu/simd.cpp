@@ -20,7 +20,7 @@ constexpr Target kTargets[] = {{"avx3", HWY_AVX3}, {"avx2", HWY_AVX2}, {"sse4", 
 std::vector<SimdLevel> find_levels() {
   std::vector<SimdLevel> levels;
   const auto add = [&](const char* name, long long target, MatrixKernel narrow = nullptr, i32 rows = 0) {
-    levels.push_back({name, target, {wide_kernel(target), narrow, rows}});
+    levels.push_back({name, target, {wide_kernel(target), narrow, rows, coded_kernels(target)}});
   };
   const long long supported = hwy::SupportedTargets() & HWY_TARGETS;  // and compiled
   if (supported & HWY_AVX3) {

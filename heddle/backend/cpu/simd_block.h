@@ -156,7 +156,10 @@ class SimdBlock {
                           .panels = round_up(fragment.cols, kPanelRows) / kPanelRows,
                           .out = reinterpret_cast<float*>(fragment.data),
                           .out_stride = fragment.stride / 4};
-    (x.dtype == DType::kBf16 ? kernels_.narrow : kernels_.wide)(task);
+    const bool narrow = x.dtype == DType::kBf16;
+    const MatrixKernel kernel = narrow ? kernels_.narrow : kernels_.wide;
+    if (!w.is_coded()) return kernel(task);
+    !narrow&& task.rows <= kernels_.coded.few_rows ? kernels_.coded.few(task) : multiply_codes(task, kernel);
   }
 
   Product product(i32 m, i32 n, i32 k, DType dtype) {
@@ -214,6 +217,33 @@ class SimdBlock {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
+  // Kernels of many rows multiply floats: panels are decoded a few at a time, as many as stay in the L2 cache.
+  void multiply_codes(MatrixTask task, MatrixKernel kernel) {
+    constexpr i64 kMostBytes = 256 << 10;
+    constexpr i32 kMostPanels = 16;
+    const Weight& coded = *task.w;
+    Weight floats = coded;
+    floats.coding = {}, floats.interleave = 2;
+    const i64 bytes = floats.panel_bytes();
+    const i32 at_once = i32(std::clamp<i64>(kMostBytes / bytes, 1, std::min(task.panels, kMostPanels)));
+    const Scratch::Mark mark = scratch_.mark();
+    floats.data.data = static_cast<u8*>(scratch_.take(size_t(at_once * bytes)));
+    floats.data.size[0] = at_once * kPanelRows;
+    u64 table[kMostPanels];
+    for (i32 p = 0; p < at_once; ++p) table[p] = u64(p * bytes);
+    floats.table = table;
+    MatrixTask part = task;
+    part.w = &floats, part.first_panel = 0;
+    for (i32 begin = 0; begin < task.panels; begin += at_once) {
+      part.panels = std::min(at_once, task.panels - begin);
+      for (i32 p = 0; p < part.panels; ++p)
+        kernels_.coded.decode(coded, task.panel(begin + p), floats.data.data + table[p]);
+      part.out = task.out + begin * kPanelRows;
+      kernel(part);
+    }
+    scratch_.reset(mark);
+  }
+
   // Panels of another shape: their elements are read one at a time, once for all rows of x.
   void mma_any(Fragment& fragment, const Operand& x, const Weight& w) {
     const Scratch::Mark mark = scratch_.mark();

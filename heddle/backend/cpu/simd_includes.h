@@ -6,6 +6,7 @@
 #include "heddle/backend/cpu/element.h"
 #include "heddle/backend/cpu/matrix_element.h"
 #include "heddle/backend/cpu/scratch.h"
+#include "heddle/backend/cpu/weight_element.h"
 #include "heddle/ir/product.h"
 #include "heddle/ir/step.h"
 #include "heddle/tile/block.h"

@@ -105,11 +105,7 @@ struct WeightRow {
   const Weight& w;
   i32 row;
 
-  float get(i32 k) const {
-    const u8* panel = w.data.data + w.table[row / w.panel_rows * w.slices() + k / w.slice_cols()];
-    const i64 place = w.place(row % w.panel_rows, k % w.slice_cols());
-    return get_element(w.data.dtype, panel + place * size_of(w.data.dtype));
-  }
+  float get(i32 k) const { return weight_element(w, row, k); }
   Value load(Lanes i) const {
     return gather(i.at, kLanes, [&](i32 k) { return get(k); });
   }

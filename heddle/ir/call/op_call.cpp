@@ -261,7 +261,7 @@ CallLayout::CallLayout(const OpSpec& op) {
     addresses_.push_back({field.name, at, at, field.is_weight() ? kWeightAlignment : 0});
     if (!field.is_weight()) continue;
     constexpr u32 kForm = offsetof(Weight, panel_rows);
-    words_.push_back({at + kForm, offsetof(Weight, matrices) + sizeof(Weight::matrices) - kForm});
+    words_.push_back({at + kForm, offsetof(Weight, coding) + sizeof(Weight::coding) - kForm});
     addresses_.push_back({field.name + ".table", at, at + u32(offsetof(Weight, table)), alignof(u64)});
   }
 }

@@ -85,6 +85,9 @@ struct CheckArgs {
         value.panel_cols > (1 << 30) || value.matrices < 1)
       return wrong(FaultKind::kMalformed, argument, "{} of rank {}, panels of {} x {}, interleaved by {}",
                    value.matrices, value.data.rank, value.panel_rows, value.panel_cols, value.interleave);
+    if (!value.holds_coding())
+      return wrong(FaultKind::kMalformed, argument, "code {} in panels of {} x {}, interleaved by {}",
+                   int(value.coding.code), value.panel_rows, value.panel_cols, value.interleave);
     if (value.table_buffer != kNoBuffer && value.table_buffer >= program->buffers.size())
       wrong(FaultKind::kMalformed, argument, "table in buffer {}; there are {}", value.table_buffer,
             program->buffers.size());
@@ -95,7 +98,9 @@ struct CheckArgs {
         elements > kMostBytes)
       return wrong(FaultKind::kMalformed, argument, "{} x {} x {} elements in panels", value.matrices, rows,
                    columns);
-    if (value.data.exists()) check_extent(argument, value.data, elements * size_of(value.data.dtype));
+    if (value.is_coded() && value.panel_bytes() > i64(value.panel_rows) << 30)
+      return wrong(FaultKind::kMalformed, argument, "panels of {} bytes", value.panel_bytes());
+    if (value.data.exists()) check_extent(argument, value.data, value.bytes());
   }
 };
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 

@@ -101,8 +101,9 @@ struct ListArgs {
                        t.offset);
   }
   std::string weight_text(const Weight& w) const {
-    return fmt::format("{} in panels of {} x {}, interleave {}, {} matrices, table {}", tensor_text(w.data),
-                       w.panel_rows, w.panel_cols, w.interleave, w.matrices, buffer_name(w.table_buffer));
+    return fmt::format("{} in panels of {} x {}, interleave {}, {} matrices, table {}, code {} by {}",
+                       tensor_text(w.data), w.panel_rows, w.panel_cols, w.interleave, w.matrices,
+                       buffer_name(w.table_buffer), name(w.coding.code), w.coding.group);
   }
   void add(const Field& field, const std::byte* args) {
     if (!field.is_attribute() && field.elements(args).rank == 0) return;

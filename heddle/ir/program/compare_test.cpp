@@ -15,6 +15,23 @@ Program seed() {
   return parse_program(read_file(path), path);
 }
 
+// Stores the weight of the first call in a code.
+void set_coding(Program& program, const Coding& coding) {
+  Node node = program.node_of(program.calls[0]);
+  for (const Field& field : node.main_part().op->fields)
+    if (field.is_weight()) field.weight(node.main_part().args.data()).coding = coding;
+  program.calls[0].args[node.main] = node.main_part().args;
+}
+
+TEST(Compare, AFileKeepsTheCodesOfWeights) {
+  for (const Coding coding : {Coding{Code::kF8E4M3, 0}, {Code::kF8E4M3, 128}, {Code::kI4, 65535}, {}}) {
+    Program program = seed();
+    set_coding(program, coding);
+    const Program again = parse_program(serialise_program(program), "again");
+    EXPECT_EQ(print_differences(program, again), "") << name(coding.code) << " by " << coding.group;
+  }
+}
+
 TEST(Compare, EqualProgramsDoNotDiffer) {
   EXPECT_EQ(print_differences(seed(), seed()), "");
 }
@@ -33,6 +50,10 @@ TEST(Compare, EachTableIsNamed) {
          Part& part = node.parts[0];
          part.op->fields[0].elements(part.args.data()).offset += 4;
          p.calls[0].args[0] = part.args;
+       }},
+      {"arguments",
+       [](Program& p) {
+         set_coding(p, {Code::kF8E4M3, 128});
        }},
       {"homes", [](Program& p) { p.homes.push_back({.buffer = 0, .begin = 3, .end = 4}); }},
       {"counters", [](Program& p) { p.counters.push_back({.total = 7}); }},

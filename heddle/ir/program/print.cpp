@@ -28,8 +28,11 @@ std::string tensor_text(const std::string& argument, const Tensor& tensor) {
 
 std::string weight_text(const std::string& argument, const Weight& weight) {
   const std::string times = weight.matrices > 1 ? fmt::format("{} x ", weight.matrices) : "";
-  return fmt::format("{}{} in {} panels of {} x {}", times, tensor_text(argument, weight.data),
-                     weight.panels(), weight.panel_rows, weight.slice_cols());
+  const std::string coded = weight.is_coded() ? fmt::format(", as {} with a scale for {} columns",
+                                                            name(weight.coding.code), weight.group_cols())
+                                              : "";
+  return fmt::format("{}{} in {} panels of {} x {}{}", times, tensor_text(argument, weight.data),
+                     weight.panels(), weight.panel_rows, weight.slice_cols(), coded);
 }
 
 // One op: what it reads and its attributes, an arrow, what it writes.

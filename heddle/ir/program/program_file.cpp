@@ -1,5 +1,7 @@
 // Reads and writes the fields of a program (ir/program/archive.h). It writes arguments by their fields, so that
 // padding and addresses stay out of the file.
+#include <algorithm>
+
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/ir/program/archive.h"
@@ -19,6 +21,17 @@ void tensor_fields(Archive& a, Tensor& t) {
   t.data = nullptr;
 }
 
+// The panels of a coded weight have all columns. Below zero, the number of columns stands for the code and the group.
+template <class Archive>
+void panel_fields(Archive& a, Weight& weight) {
+  i32 columns = weight.panel_cols;
+  if (weight.is_coded()) columns = -1 - (i32(weight.coding.code) << 16 | weight.coding.group);
+  field(a, columns);
+  const i32 coded = -1 - columns;
+  weight.coding = columns < 0 ? Coding{Code(coded >> 16 & 0xff), u16(coded & 0xffff)} : Coding{};
+  weight.panel_cols = std::max(columns, 0);
+}
+
 template <class Archive>
 void argument_fields(Archive& a, const Field& argument, std::byte* args) {
   if (argument.is_attribute()) return argument.with_attribute(args, [&](auto& value) { field(a, value); });
@@ -26,7 +39,8 @@ void argument_fields(Archive& a, const Field& argument, std::byte* args) {
   if (!argument.is_weight()) return;
   Weight& weight = argument.weight(args);
   field(a, weight.table_buffer), field(a, weight.panel_rows), field(a, weight.interleave);
-  field(a, weight.panel_cols), field(a, weight.matrices);
+  panel_fields(a, weight);
+  field(a, weight.matrices);
   weight.table = nullptr;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation.h"
@@ -124,6 +126,29 @@ DType Builder::dtype_of(const Rows& rows) const {
   return std::ranges::all_of(rows.sources, same) ? first : DType::kF32;
 }
 
+// Keeps the codes of a matrix whose parts are all stored in the same way, or says why not.
+Coding Builder::take_coding(WeightSpec& spec) const {
+  std::vector<Coding> codings;
+  for (const WeightSource& source : spec.sources) {
+    StoredCoding stored = tensors_.coding(source.tensor);
+    codings.push_back(stored.coding);
+    if (!stored.expanded.empty()) spec.expanded = std::move(stored.expanded);
+  }
+  const auto is_coded = [](const Coding& coding) { return coding.code != Code::kNone; };
+  if (!spec.expanded.empty() || std::ranges::none_of(codings, is_coded)) return {};
+  const bool same = std::ranges::all_of(codings, [&](const Coding& one) { return one == codings.front(); });
+  const bool turned = std::ranges::any_of(spec.sources, &WeightSource::transposed);
+  if (!request_.codes)
+    spec.expanded = "the option weights is floats";
+  else if (!same || spec.dtype != DType::kBf16)
+    spec.expanded = "its parts are stored in different ways";
+  else if (turned)
+    spec.expanded = "it is stored transposed";
+  else
+    spec.coding = codings.front();
+  return spec.coding;
+}
+
 Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices) {
   WeightSpec spec{
       .name = name, .dtype = dtype_of(rows), .cols = cols, .sources = rows.sources, .order = rows.order};
@@ -132,6 +157,13 @@ Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 
   weight.panel_rows = panel_rows;
   weight.matrices = matrices;
   weight.interleave = request_.interleave * 2 / size_of(spec.dtype);
+  weight.coding = take_coding(spec);
+  if (weight.is_coded()) weight.interleave = request_.code_bytes * 8 / bits_of(weight.coding.code);
+  if (!weight.holds_coding()) {
+    spec.coding = weight.coding = {};
+    weight.interleave = request_.interleave;
+    spec.expanded = fmt::format("its panels have {} rows", panel_rows);
+  }
   weight.data.buffer =
       made_.graph.add_buffer({.name = name, .kind = BufferKind::kWeight, .bytes = weight.bytes()});
   made_.weights[name] = std::move(spec);

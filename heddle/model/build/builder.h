@@ -172,6 +172,7 @@ class Builder {
   Tensor route_logits(const std::string& name, Tensor x, const Weight& weight);
   Tensor look_up(const std::string& name, Embedding args);
   DType dtype_of(const Rows& rows) const;
+  Coding take_coding(WeightSpec& spec) const;
   Weight matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices = 1);
   Tensor vector(const std::string& name, VectorSpec spec);
   Tensor like(Tensor x, i32 cols) const;

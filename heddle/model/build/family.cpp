@@ -106,11 +106,12 @@ class CheckpointModel : public TensorModel {
  public:
   CheckpointModel(const TextConfig& text, Checkpoint checkpoint)
       : checkpoint_(std::move(checkpoint)), names_(checkpoint_, family_of(text.config).trunk) {
-    checkpoint_.set_fp8_format(text.fp8);
+    checkpoint_.set_code_format(text.codes);
     tensors_.tied_outside = text.tied_outside;
     tensors_.has = [this](const std::string& tensor) { return checkpoint_.has(names_.stored(tensor)); };
     tensors_.dtype = [this](const std::string& tensor) { return checkpoint_.dtype(names_.stored(tensor)); };
     tensors_.shape = [this](const std::string& tensor) { return checkpoint_.shape(names_.stored(tensor)); };
+    tensors_.coding = [this](const std::string& tensor) { return checkpoint_.coding(names_.stored(tensor)); };
     tensors_.same = [this](const std::string& a, const std::string& b) { return are_same(a, b); };
     definition_ = define_model(text.config, tensors_);
     tensors_.mixed = has_other_matrices();
@@ -125,6 +126,9 @@ class CheckpointModel : public TensorModel {
   }
   SourceData source(const std::string& tensor) const override {
     return data_of(checkpoint_.weight(names_.stored(tensor)));
+  }
+  SourceCodes codes(const std::string& tensor) const override {
+    return checkpoint_.codes(names_.stored(tensor));
   }
   std::string fingerprint() const override { return checkpoint_.fingerprint(); }
   void forget(const std::string& tensor) const override { checkpoint_.forget(names_.stored(tensor)); }
@@ -215,8 +219,7 @@ class CheckpointModel : public TensorModel {
             "config.json ties {} to {}, but both are stored and differ; each is used as it is stored",
             pair.first, pair.second));
     if (used.rounded) note("weights in float64 are rounded to float32");
-    if (used.fp8)
-      note("weights in fp8 are expanded to bf16; activations, keys and values are not rounded to fp8");
+    if (used.fp8) note("weights are in fp8; activations, keys and values are not rounded to fp8");
   }
 
   struct Used {
@@ -243,10 +246,9 @@ class CheckpointModel : public TensorModel {
       }
       if (!used.tensors.insert(entry).second) return;
       used.rounded |= Checkpoint::is_rounded(*entry);
-      const std::string scales = checkpoint_.scales_of(name, *entry);
-      if (scales.empty()) return;
-      used.tensors.insert(checkpoint_.find(scales));
-      used.fp8 |= entry->dtype == DType::kF8E4M3;
+      for (const std::string& scales : checkpoint_.parts_beside(name))
+        used.tensors.insert(checkpoint_.find(scales));
+      used.fp8 |= checkpoint_.is_fp8(name);
     };
     for (const auto& [name, spec] : graph.weights) std::ranges::for_each(spec.sources, add);
     for (const auto& [name, spec] : graph.vectors) std::ranges::for_each(spec.sources, add);
@@ -281,10 +283,10 @@ class CheckpointModel : public TensorModel {
 namespace {
 
 // The default where a family reads weights of another kind.
-Fp8Format fp8_format_of(const Config& config) {
+CodeFormat code_format_of(const Config& config) {
   const auto quantised = config.section("quantization_config");
   const bool other = quantised && quantised->optional_string("quant_method", "") == "mxfp4";
-  return other ? Fp8Format{} : read_fp8_format(config);
+  return other ? CodeFormat{} : read_code_format(config);
 }
 
 }  // namespace
@@ -298,19 +300,19 @@ bool Family::reads(std::string_view type, std::string_view around) const {
 TextConfig text_config(const Config& config) {
   const std::string type = config.model_type();
   const auto inside = config.section("text_config");
-  if (!inside) return {config, false, fp8_format_of(config)};
+  if (!inside) return {config, false, code_format_of(config)};
   std::vector<std::string> known;
   for (const Family* family : all_families()) {
     for (const FamilyName& name : family->also)
       if (type == name.inside) known.push_back(name.model_type);
     if (!family->reads(inside->model_type(), type)) continue;
     const bool here = config.has("quantization_config");
-    const Fp8Format fp8 = here ? read_fp8_format(config) : fp8_format_of(*inside);
+    const CodeFormat codes = here ? read_code_format(config) : code_format_of(*inside);
     config.note("model_type", "only its text model is read");
-    return {*inside, config.optional_bool("tie_word_embeddings", true), fp8};
+    return {*inside, config.optional_bool("tie_word_embeddings", true), codes};
   }
   if (!known.empty()) refuse_type(*inside, known);
-  return {config, false, fp8_format_of(config)};
+  return {config, false, code_format_of(config)};
 }
 
 Definition define_model(const Config& config, const Inventory& tensors) {

@@ -51,7 +51,7 @@ std::span<const Family* const> all_families();
 struct TextConfig {
   Config config;
   bool tied_outside = false;  // see Inventory
-  Fp8Format fp8 = {};
+  CodeFormat codes = {};
 };
 TextConfig text_config(const Config& config);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heddle/base/dtype.h"
+#include "heddle/engine/model.h"
 
 namespace heddle {
 
@@ -16,6 +17,10 @@ struct Inventory {
   std::function<DType(const std::string& tensor)> dtype;
   std::function<std::vector<int64_t>(const std::string& tensor)> shape = [](const std::string&) {
     return std::vector<int64_t>();
+  };
+  // The code that a tensor is stored in, if any; its dtype is that of the values.
+  std::function<StoredCoding(const std::string& tensor)> coding = [](const std::string&) {
+    return StoredCoding{};
   };
   // True if two tensors hold the same bytes.
   std::function<bool(const std::string& a, const std::string& b)> same =

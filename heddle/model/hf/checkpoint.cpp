@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "heddle/base/digest.h"
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/integer.h"
 #include "heddle/base/json.h"
 #include "heddle/model/hf/expansion.h"
 #include "heddle/model/hf/hub_cache.h"
@@ -29,7 +31,13 @@ bool is_plain_file_name(const std::string& name) {
          name.find_first_of(std::string("/\\\0", 3)) == name.npos;
 }
 
-constexpr std::string_view kBlocks = "_blocks";
+constexpr std::string_view kBlocks = "_blocks", kPacked = "_packed";
+constexpr int64_t kPackedInAWord = 8;
+
+// The name of a weight whose stored name ends with "_packed"; also taken as it is.
+std::string weight_of(const std::string& name) {
+  return name.ends_with(kPacked) ? name.substr(0, name.size() - kPacked.size()) : name;
+}
 
 }  // namespace
 
@@ -160,7 +168,7 @@ bool Checkpoint::is_float(const std::string& name) const {
 
 bool Checkpoint::same(const std::string& a, const std::string& b) const {
   if (entry(a).type != entry(b).type || shape(a) != shape(b)) return false;
-  const auto left = file_with(a).bytes(a), right = file_with(b).bytes(b);
+  const auto left = file_with(a).bytes(stored_name(a)), right = file_with(b).bytes(stored_name(b));
   const bool same = left.data() == right.data() || std::memcmp(left.data(), right.data(), left.size()) == 0;
   file_with(a).require_unchanged();
   file_with(b).require_unchanged();
@@ -170,6 +178,44 @@ bool Checkpoint::same(const std::string& a, const std::string& b) const {
 bool Checkpoint::is_mxfp4(const std::string& name) const {
   const std::string scales = scales_of(name);
   return !scales.empty() && entry(name).type == "U8";
+}
+
+void Checkpoint::set_code_format(const CodeFormat& format) {
+  format_ = format;
+  if (!format.packed) return;
+  for (const std::string& name : names_)
+    if (const std::string weight = weight_of(name); weight != name && !has(weight))
+      places_.emplace(packed_.emplace_back(weight), places_.at(name));
+}
+
+// A weight that is stored in a code that is no type of the file has another name there.
+std::string Checkpoint::stored_name(const std::string& name) const {
+  return is_packed(name) ? weight_of(name) + std::string(kPacked) : name;
+}
+
+bool Checkpoint::is_packed(const std::string& name) const {
+  return format_.packed && has(weight_of(name) + std::string(kPacked));
+}
+
+// [rows, cols] as the file says; {}: nothing that fits.
+std::vector<int64_t> Checkpoint::packed_shape(const std::string& name) const {
+  const std::string shape_name = weight_of(name) + "_shape";
+  const TensorEntry *codes = find(name), *scales = find(weight_of(name) + "_scale"),
+                    *shape = find(shape_name);
+  if (!codes || !scales || !shape || !shape->dtype || !is_integer(*shape->dtype)) return {};
+  if (codes->type != "I32" || codes->shape.size() != 2 || shape->shape != std::vector<int64_t>{2}) return {};
+  if (!scales->dtype || !is_wide_float(*scales->dtype)) return {};
+  const std::byte* numbers = checked_bytes(shape_name).data();
+  const auto rows = int64_t(load_number(*shape->dtype, numbers, 0)),
+             cols = int64_t(load_number(*shape->dtype, numbers, 1));
+  const int64_t groups = format_.group > 0 ? ceil_div(cols, int64_t(format_.group)) : 1;
+  using Shape = std::vector<int64_t>;
+  if (rows < 1 || cols < 1 || codes->shape != Shape{rows, ceil_div(cols, kPackedInAWord)}) return {};
+  if (scales->shape != Shape{rows, groups}) return {};
+  const TensorEntry* zeros = find(weight_of(name) + "_zero_point");
+  if (zeros && (zeros->type != "I32" || zeros->shape != Shape{ceil_div(rows, kPackedInAWord), groups}))
+    return {};
+  return {rows, cols};
 }
 
 bool Checkpoint::is_fp8(const std::string& name) const {
@@ -185,16 +231,30 @@ std::string Checkpoint::scales_of(const std::string& name, const TensorEntry& en
     shape.push_back(kMxfp4BlockBytes);
     return entry.shape == shape ? scales : "";
   }
+  if (is_packed(name) && entry.type == "I32")
+    return packed_shape(name).empty() ? "" : weight_of(name) + "_scale";
   if (entry.dtype == DType::kF8E4M3)
     for (const char* end : {"_scale_inv", "_scale"}) {
       std::string scales = name + end;
-      if (const TensorEntry* found = find(scales); found && are_fp8_scales(entry, *found, fp8_))
+      if (const TensorEntry* found = find(scales); found && are_fp8_scales(entry, *found, format_))
         return scales;
     }
   return "";
 }
 
+std::vector<std::string> Checkpoint::parts_beside(const std::string& name) const {
+  if (!is_packed(name)) {
+    const std::string scales = scales_of(name);
+    return scales.empty() ? std::vector<std::string>{} : std::vector{scales};
+  }
+  std::vector<std::string> parts;
+  for (const char* end : {"_scale", "_shape", "_zero_point"})
+    if (const std::string part = weight_of(name) + end; has(part)) parts.push_back(part);
+  return parts;
+}
+
 std::vector<int64_t> Checkpoint::shape(const std::string& name) const {
+  if (is_packed(name)) return packed_shape(name);
   std::vector<int64_t> shape = entry(name).shape;
   if (!is_mxfp4(name)) return shape;
   shape.pop_back();
@@ -212,12 +272,23 @@ DType Checkpoint::find_dtype(const std::string& name) const {
   if (is_rounded(name)) return DType::kF32;
   if (is_mxfp4(name) || is_fp8(name)) return DType::kBf16;
   const TensorEntry& found = entry(name);
+  if (is_packed(name)) {
+    if (const std::string scales = scales_of(name); !scales.empty()) return *entry(scales).dtype;
+    fail(ErrorCode::kUnsupported,
+         "[{}] tensor {} has integers {}, and scales and a shape that do not fit; they must be {} [rows, "
+         "columns], {} "
+         "[rows, {}] and zeros, if any, {}",
+         file_with(name).path(), brief(stored_name(name)), shape_text(found.shape),
+         brief(weight_of(name) + "_shape"), brief(weight_of(name) + "_scale"),
+         format_.group > 0 ? fmt::format("columns / {}", format_.group) : "1",
+         brief(weight_of(name) + "_zero_point"));
+  }
   if (found.dtype == DType::kF8E4M3)
     fail(ErrorCode::kUnsupported,
          "[{}] tensor {} of {} holds F8_E4M3 without scales that fit; they may be one, one a row or one a "
          "block "
          "of {} x {}, in {}",
-         file_with(name).path(), brief(name), shape_text(found.shape), fp8_.block_rows, fp8_.block_cols,
+         file_with(name).path(), brief(name), shape_text(found.shape), format_.block_rows, format_.block_cols,
          brief(name + "_scale_inv or _scale"));
   if (!found.dtype || !is_wide_float(*found.dtype))
     fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be F32, F16, BF16 or F64",
@@ -240,17 +311,54 @@ std::optional<TensorView> Checkpoint::far(const std::string& name, const MemoryS
   return TensorView{name, *stored.dtype, stored.shape, {address, stored.size}, folder_};
 }
 
+std::span<const std::byte> Checkpoint::checked_bytes(const std::string& name) const {
+  const TensorSource& file = file_with(name);
+  const std::string stored = stored_name(name);
+  file.require_undamaged(stored);
+  return file.bytes(stored);
+}
+
 std::span<const std::byte> Checkpoint::converted(const std::string& name) const {
   auto [place, is_new] = converted_.try_emplace(name);
   if (!is_new) return place->second;
-  file_with(name).require_undamaged(name);
-  const std::span<const std::byte> stored = file_with(name).bytes(name);
-  if (is_rounded(name)) return place->second = doubles_as_floats(stored);
-  const std::string scales = scales_of(name);
-  file_with(scales).require_undamaged(scales);
-  const std::span<const std::byte> scale_bytes = file_with(scales).bytes(scales);
-  if (is_mxfp4(name)) return place->second = mxfp4_as_bf16(stored, scale_bytes);
-  return place->second = fp8_as_bf16({entry(name), entry(scales), stored, scale_bytes}, fp8_);
+  if (is_rounded(name)) return place->second = doubles_as_floats(checked_bytes(name));
+  if (!is_mxfp4(name)) return place->second = codes_as_floats(codes(name));
+  return place->second = mxfp4_as_bf16(checked_bytes(name), checked_bytes(scales_of(name)));
+}
+
+StoredCoding Checkpoint::coding(const std::string& name) const {
+  const auto found = places_.find(name);
+  if (found == places_.end()) return {};
+  const Place& place = found->second;
+  if (!place.coding) place.coding = find_coding(name);
+  return *place.coding;
+}
+
+StoredCoding Checkpoint::find_coding(const std::string& name) const {
+  if (is_mxfp4(name)) return {.expanded = "MXFP4 has no code in memory"};
+  if (is_fp8(name)) return {coding_of(entry(name), entry(scales_of(name)), format_)};
+  if (!is_packed(name) || scales_of(name).empty()) return {};
+  if (has(weight_of(name) + "_zero_point")) return {.expanded = "its integers have zero points"};
+  if (dtype(name) != DType::kBf16)
+    return {.expanded = fmt::format("its scales are {}", heddle::name(dtype(name)))};
+  const int64_t cols = shape(name)[1];
+  if (cols % 2 != 0) return {.expanded = "its rows have an odd number of columns"};
+  return {{Code::kI4, static_cast<unsigned short>(format_.group < cols ? format_.group : 0)}};
+}
+
+SourceCodes Checkpoint::codes(const std::string& name) const {
+  const std::string scales = scales_of(name), zeros = weight_of(name) + "_zero_point";
+  if (!is_packed(name))
+    return fp8_codes({entry(name), entry(scales), checked_bytes(name), checked_bytes(scales)}, format_);
+  const std::vector<int64_t> size = shape(name);
+  return packed_codes({.rows = size[0],
+                       .cols = size[1],
+                       .codes = entry(name),
+                       .scales = entry(scales),
+                       .code_bytes = checked_bytes(name),
+                       .scale_bytes = checked_bytes(scales),
+                       .zero_bytes = has(zeros) ? checked_bytes(zeros) : std::span<const std::byte>()},
+                      format_);
 }
 
 std::string Checkpoint::fingerprint() const {
@@ -273,7 +381,7 @@ std::string Checkpoint::fingerprint() const {
 void Checkpoint::forget(const std::string& name) {
   const auto found = places_.find(name);
   if (found == places_.end()) return;
-  files_[found->second.file]->forget(name);
+  files_[found->second.file]->forget(stored_name(name));
   converted_.erase(name);
 }
 

@@ -2,6 +2,7 @@
 // them pytorch_model.bin, or its shards. A caller's tensors may stand for them.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "heddle/engine/model.h"
 #include "heddle/model/hf/quantisation.h"
 #include "heddle/model/hf/tensor_source.h"
 
@@ -51,14 +53,21 @@ class Checkpoint {
   bool is_mxfp4(const std::string& name) const;
   // True for codes [rows, cols] of e4m3 with a `_scale` or `_scale_inv` tensor.
   bool is_fp8(const std::string& name) const;
+  // True for integers of 4 bits, eight in a word: `_packed`, with tensors `_scale` and `_shape`.
+  bool is_packed(const std::string& name) const;
+  // The code of a weight that codes() gives. Neither a code nor a reason: there is none, or it has floats.
+  StoredCoding coding(const std::string& name) const;
+  // The codes and scales of a weight with a coding(). The view is valid until forget().
+  SourceCodes codes(const std::string& name) const;
   // The tensor of scales of a weight in MXFP4 or fp8; "": `name` is none.
   std::string scales_of(const std::string& name) const { return scales_of(name, entry(name)); }
   std::string scales_of(const std::string& name, const TensorEntry& entry) const;
-  // Tells how config.json describes weights in fp8; call it before they are read.
-  void set_fp8_format(const Fp8Format& format) { fp8_ = format; }
+  // The tensors that a weight's codes are read with: its scales, shape and zeros.
+  std::vector<std::string> parts_beside(const std::string& name) const;
+  // Tells how config.json describes weights in codes; call it before they are read.
+  void set_code_format(const CodeFormat& format);
   // A tensor of floats (f32, f16 or bf16; f64 is rounded to f32; MXFP4 is expanded to bf16, exactly; fp8 times its scales is
-  // rounded to bf16), which all weights
-  // are. This does not check that
+  // rounded to bf16, packed integers to the type of their scales), which all weights are. This does not check that
   // values are finite; code that reads all of them does. The view is valid until forget().
   TensorView weight(const std::string& name) const;
   // The weight in `space`, if it lies there and is stored as floats; nothing: only weight() has it.
@@ -77,18 +86,23 @@ class Checkpoint {
     const TensorEntry* entry = nullptr;
     bool listed = true;
     mutable std::optional<DType> dtype = {};  // the weight's, once somebody asked
+    mutable std::optional<StoredCoding> coding = {};
   };
 
   const Place& place_of(const std::string& name) const;
   const TensorSource& file_with(const std::string& name) const { return *files_[place_of(name).file]; }
   DType find_dtype(const std::string& name) const;
+  StoredCoding find_coding(const std::string& name) const;
+  std::string stored_name(const std::string& name) const;
+  std::vector<int64_t> packed_shape(const std::string& name) const;
+  std::span<const std::byte> checked_bytes(const std::string& name) const;
   void open_shards(const std::string& index_path);
   void take_all(std::shared_ptr<TensorSource> file);
   void sort_names();
   [[noreturn]] void fail_without_weights() const;
 
   std::string folder_;
-  Fp8Format fp8_;
+  CodeFormat format_;
   std::string config_;  // the text of config.json; "": it is in the folder
   std::vector<std::shared_ptr<TensorSource>> files_;
   std::unordered_map<std::string_view, Place> places_;  // their names are the files'
@@ -96,6 +110,7 @@ class Checkpoint {
   std::vector<const TensorEntry*> entries_;
   // Tensors that the index places wrongly, and the message for one that the model needs.
   std::map<std::string, std::string> misplaced_;
+  std::deque<std::string> packed_;  // names of weights that are stored as `_packed`
   std::span<const std::byte> converted(const std::string& name) const;
 
   mutable std::map<std::string, std::vector<std::byte>> converted_;  // weights of types that heddle has not

@@ -201,7 +201,7 @@ TEST_F(CheckpointTest, ExpandsFp8WithItsScales) {
   const auto expect = [&](const Shape& shape, const std::string& end, auto scale_of) {
     write_scales(shape, end);
     Checkpoint checkpoint(folder);
-    checkpoint.set_fp8_format({4, 3});
+    checkpoint.set_code_format({4, 3});
     EXPECT_TRUE(checkpoint.is_fp8("w"));
     EXPECT_EQ(checkpoint.scales_of("w"), "w" + end);
     const TensorView view = checkpoint.weight("w");
@@ -229,7 +229,7 @@ TEST_F(CheckpointTest, ExpandsFp8WithItsScales) {
                         {{"w", DType::kF8E4M3, of_codes, std::as_bytes(some), ""},
                          {"w_scale_inv", DType::kF32, of_scales, std::as_bytes(their), ""}});
       Checkpoint checkpoint(folder);
-      checkpoint.set_fp8_format({4, 3});
+      checkpoint.set_code_format({4, 3});
       const TensorView view = checkpoint.weight("w");
       return std::vector<std::byte>(view.data.begin(), view.data.end());
     };

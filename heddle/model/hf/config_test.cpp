@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
@@ -117,10 +118,22 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
                      "hidden_act = \"relu2\": not supported; it may be silu");
   expect_llama_fails(kUnsupported, R"("quantization_config":{"bits":4})",
                      "quantization_config = {\"bits\":4}");
+  expect_llama_fails(kUnsupported,
+                     R"("quantization_config":{"quant_method":"compressed-tensors","format":"marlin-24"})",
+                     "format = \"marlin-24\": not supported; it may be float-quantized or pack-quantized");
   expect_llama_fails(
-      kUnsupported,
-      R"("quantization_config":{"quant_method":"compressed-tensors","format":"pack-quantized"})",
-      "format = \"pack-quantized\": not supported; it may be float-quantized");
+      kBad, R"("quantization_config":{"quant_method":"compressed-tensors","format":"pack-quantized"})",
+      "must describe the weights of a group");
+  for (const auto& [weights, wanted] :
+       {std::pair{R"("num_bits":8)", "num_bits = 8: not supported; it may be 4"},
+        {R"("num_bits":4,"strategy":"block","group_size":32)", "strategy = \"block\": not supported"},
+        {R"("num_bits":4,"type":"float")", "type = \"float\": not supported; it may be int"},
+        {R"("num_bits":4,"actorder":"group","group_size":32)", "actorder = \"group\": not supported"}})
+    expect_llama_fails(kUnsupported,
+                       fmt::format(R"("quantization_config":{{"quant_method":"compressed-tensors",
+                       "format":"pack-quantized","config_groups":{{"group_0":{{"weights":{{{}}}}}}}}})",
+                                   weights),
+                       wanted);
   expect_llama_fails(kUnsupported, R"("quantization_config":{"quant_method":"compressed-tensors",
                        "format":"float-quantized","config_groups":{"group_0":{"weights":{"type":"int"}}}})",
                      "type = \"int\": not supported; it may be float");

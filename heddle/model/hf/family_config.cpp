@@ -31,7 +31,7 @@ void refuse_foreign(const Config& config, const std::string& family,
   const auto is_read = [&](const char* key) {
     return std::ranges::find(read, std::string_view(key)) != read.end();
   };
-  if (!is_read("quantization_config")) read_fp8_format(config);
+  if (!is_read("quantization_config")) read_code_format(config);
   for (const char* key : {"is_encoder_decoder", "add_cross_attention", "pruned_heads", "sliding_window",
                           "attn_logit_softcapping", "final_logit_softcapping", "num_local_experts"})
     if (!is_read(key)) config.refuse_unless(key);

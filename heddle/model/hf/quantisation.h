@@ -5,13 +5,16 @@
 
 namespace heddle {
 
-// Weights in fp8 with scales: of blocks of a matrix, of its rows, or of all of it.
-struct Fp8Format {
+// Weights in fp8 with scales: of blocks of a matrix, of its rows, or of all of it. Or integers of 4 bits, eight in a word, with
+// scales of groups of adjacent columns of a row.
+struct CodeFormat {
   int block_rows = 128, block_cols = 128;
+  bool packed = false;  // integers of 4 bits
+  int group = 0;        // columns that share one of their scales; 0: all
 };
 
-// Reads a quantization_config of fp8: the methods fp8, fbgemm_fp8 and compressed-tensors with floats of 8 bits. Refuses others.
-// The default where there is none. What it says of activations is not looked at: heddle keeps them as they are.
-Fp8Format read_fp8_format(const Config& config);
+// Reads a quantization_config: the methods fp8, fbgemm_fp8, and compressed-tensors with floats of 8 bits or packed integers of 4.
+// Refuses others. The default where there is none. What it says of activations is not looked at: heddle keeps them as they are.
+CodeFormat read_code_format(const Config& config);
 
 }  // namespace heddle

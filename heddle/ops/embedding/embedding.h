@@ -1,7 +1,7 @@
 // Rows of a table: y[i] = table[token of row i] * scale, or table[position of row i] * scale.
 #pragma once
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "heddle/ir/step.h"
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 

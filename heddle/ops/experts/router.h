@@ -2,7 +2,7 @@
 // choose another expert where two are close; here rows keep all their bits.
 #pragma once
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 

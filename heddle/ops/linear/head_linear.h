@@ -2,7 +2,7 @@
 // below the other.
 #pragma once
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 

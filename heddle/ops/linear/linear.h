@@ -1,7 +1,7 @@
 // y = x w^T: rows of x times rows of a packed weight. Prologue and epilogues make a chain around it.
 #pragma once
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 

@@ -1,7 +1,7 @@
 // The matrix work of SIMD blocks: an operand in rows times panels of a packed weight.
 #pragma once
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/weight.h"
 
 namespace heddle {
 
@@ -28,12 +28,22 @@ struct MatrixTask {
   const u8* panel(i32 p) const { return w->data.data + w->table[first_panel + p]; }
 };
 
+// Codes of a row lie byte by byte.
 inline bool is_packed_for_kernels(const Weight& w) {
-  return w.panel_rows == kPanelRows && w.slices() == 1 &&
-         w.interleave == (w.data.dtype == DType::kF32 ? 1 : 2);
+  if (w.panel_rows != kPanelRows || w.slices() != 1) return false;
+  if (w.is_coded()) return w.data.dtype == DType::kBf16 && w.interleave * bits_of(w.coding.code) == 8;
+  return w.interleave == (w.data.dtype == DType::kF32 ? 1 : 2);
 }
 
 using MatrixKernel = void (*)(const MatrixTask&);
+
+// The kernels of weights in codes. `few` multiplies f32 operands of at most `few_rows` rows by coded panels. `decode` writes a
+// panel's values as other kernels have them, in bf16.
+struct CodedKernels {
+  MatrixKernel few = nullptr;
+  i32 few_rows = 0;
+  void (*decode)(const Weight& coded, const u8* panel, u8* to) = nullptr;
+};
 
 // The matrix kernels of a SIMD level. `narrow` multiplies bf16 operands. An operand is stored as bf16 if the weight
 // is bf16 too and the operand has at least `narrow_rows` rows.
@@ -41,6 +51,7 @@ struct MatrixKernels {
   MatrixKernel wide = nullptr;
   MatrixKernel narrow = nullptr;  // null: the level has none
   i32 narrow_rows = 0;
+  CodedKernels coded = {};
 };
 
 // Elements [first, first + count) of data, as floats: (element - zero) * scale. Without scales, the elements alone.
@@ -56,6 +67,8 @@ struct CodeRun {
 using CodeDecoder = void (*)(const CodeRun&);
 // Returns the decoder for a target of Highway. All give the same bits.
 CodeDecoder code_decoder(long long target);
+
+CodedKernels coded_kernels(long long target);
 
 // Returns the kernel that multiplies f32 operands on a target of Highway.
 MatrixKernel wide_kernel(long long target);

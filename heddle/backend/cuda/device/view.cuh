@@ -1,6 +1,7 @@
 // Rows in memory or on chip, as tile bodies see them (tile/block.h).
 #pragma once
 
+#include "heddle/ir/weight.h"
 #include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/value/value.cuh"
 
@@ -211,12 +212,30 @@ inline void store_octet(const Octet& octet, const OperandRow& row, i32 at) {
   to[1] = {a.low, c.low, b.low, d.low};
 }
 
+// True if a weight of the kernel's calls has codes.
+constexpr bool kReadsCodes = kUses[int(DType::kF8E4M3)] || kUses[int(DType::kI4)];
+
+// A value of a coded panel: code * scale, rounded to the weight's type.
+inline float load_code(const Weight& w, const u8* panel, i32 r, i32 k) {
+  const i64 place = w.place(r, k);
+  float code, next;
+  if (w.coding.code == Code::kI4) {
+    const i32 both = panel[place / 2] << 24;
+    code = float((place % 2 == 0 ? both << 4 : both) >> 28);
+  } else {
+    arch::from_e4m3(panel[place], code, next);
+  }
+  return round_to(w.data.dtype, code * *reinterpret_cast<const float*>(panel + w.scale_place(r, k)));
+}
+
 struct WeightRow {
   const Weight& w;
   i32 row;
 
   float load(Index i) const {
     const i32 panel = row / w.panel_rows * w.slices() + i.at / w.slice_cols();
+    if constexpr (kReadsCodes)
+      if (w.is_coded()) return load_code(w, w.data.data + w.table[panel], row % w.panel_rows, i.at);
     return load_element(w.data.dtype, w.data.data + w.table[panel],
                         w.place(row % w.panel_rows, i.at % w.slice_cols()));
   }

@@ -30,6 +30,7 @@ struct Facts {
     add_tensor(field.name + ".data", weight.data, field.dims);
     set(field.name + ".panel_rows", weight.panel_rows);
     set(field.name + ".interleave", weight.interleave);
+    add_coding(field.name + ".coding", weight.coding);
     if (knowledge == Knowledge::kTypes) return;
     add_number(field.name + ".panel_cols", weight.panel_cols);
     add_number(field.name + ".matrices", weight.matrices);
@@ -47,6 +48,11 @@ struct Facts {
   bool is_known(const FieldDim& dim) const {
     if (dim.name == "M" || dim.name == "T") return knows_rows;
     return dim.scale > 1 || (dim.name != "P" && dim.name != ".");
+  }
+  // The code and whether rows have one scale belong to the type of a weight.
+  void add_coding(const std::string& name, const Coding& coding) {
+    all.push_back(fmt::format("a.{}.code = heddle::Code({});", name, int(coding.code)));
+    set(name + ".group", coding.group);
   }
   void assume(const std::string& condition) {
     all.push_back(fmt::format("if (!({})) __builtin_unreachable();", condition));

@@ -94,6 +94,8 @@ void add_types(const OpSpec& op, const std::byte* args, std::array<bool, kNumDTy
     if (!value.exists()) continue;
     if (field.is_weight() || (in_tensors && is_wide_float(value.dtype) && size_of(value.dtype) == 2))
       uses[size_t(value.dtype)] = true;
+    if (field.is_weight() && field.weight(args).is_coded())
+      uses[size_t(info_of(field.weight(args).coding.code).element)] = true;
   }
 }
 

@@ -1,0 +1,224 @@
+// Panels of weights in codes, once for each target of Highway: products of few f32 rows, whose weights are decoded in registers, and
+// panels of bf16 for the kernels of many rows. A sum has the order and the values of the wide kernel on the bf16 panel.
+#include <algorithm>
+
+#include <hwy/cache_control.h>
+
+#include "heddle/backend/cpu/arch/matrix.h"
+#include "heddle/backend/cpu/simd_blocks.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_coded.cpp"
+#include "heddle/backend/cpu/simd_targets.h"
+// simd_targets.h comes first.
+#include <hwy/ops/set_macros-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace heddle {
+namespace HWY_NAMESPACE {
+namespace coded {
+
+using I8 = hn::Rebind<int8_t, D>;
+using I16 = hn::Rebind<int16_t, D>;
+using I32 = hn::RebindToSigned<D>;
+using F16 = hn::Rebind<hwy::float16_t, D>;
+
+constexpr i32 kVecs = kPanelRows / kLanes;  // lane vectors across a panel
+constexpr i64 kAhead = 2048;                // bytes that prefetch runs before the loads
+
+// Panels and rows of the register block, as those of few rows in simd_matrix.cpp.
+#if HWY_TARGET <= HWY_AVX3
+constexpr i32 kMostRows = 4, kMostPanels = 4;
+#elif HWY_TARGET <= HWY_AVX2
+constexpr i32 kMostRows = 2, kMostPanels = 2;
+#else
+constexpr i32 kMostRows = 1, kMostPanels = 1;
+#endif
+
+// Bytes of a panel's 16 rows at two columns.
+template <Code kCode>
+constexpr i64 kStepBytes = 2 * kPanelRows * bits_of(kCode) / 8;
+
+// Codes of a column as f16, whose exponent is 8 too small: multiplications of subnormal floats are slow, conversions of subnormal
+// f16 are not.
+HWY_INLINE Vec from_f8(const u8* at) {
+  const I16 halves;
+  const auto wide = hn::PromoteTo(halves, hn::LoadU(I8(), reinterpret_cast<const int8_t*>(at)));
+  const auto bits = hn::And(hn::ShiftLeft<7>(wide), hn::Set(halves, int16_t(0xbfff)));
+  return hn::Mul(hn::PromoteTo(d, hn::BitCast(F16(), bits)), hn::Set(d, 256.0f));
+}
+
+// The bits of the nearest bf16, ties to even, of a finite value.
+HWY_INLINE Vec32 rounded_bits(Vec value) {
+  const Vec32 bits = hn::BitCast(d32, value), odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
+  return hn::And(hn::Add(hn::Add(bits, hn::Set(d32, 0x7fffu)), odd), hn::Set(d32, 0xffff0000u));
+}
+
+// Steps [first, last) whose even columns have the scales of one group and whose odd ones those of another; the last step of an odd
+// number of columns has one.
+struct Run {
+  i32 first, last, even, odd;
+  bool both;
+};
+
+template <class F>
+HWY_INLINE void each_run(const Weight& w, F&& f) {
+  const i32 group = w.group_cols(), whole = w.cols() / 2;
+  for (i32 s = 0; s < whole;) {
+    const i32 even = 2 * s / group, odd = (2 * s + 1) / group;
+    const i32 last = even != odd ? s + 1 : std::min(whole, std::max(s + 1, (even + 1) * group / 2));
+    f(Run{s, last, even, odd, true});
+    s = last;
+  }
+  if (w.cols() % 2 != 0) f(Run{whole, whole + 1, 2 * whole / group, 0, false});
+}
+
+// The bits of the values of a step's two columns, of one lane vector of rows. `scales` has those of the panel.
+template <Code kCode>
+HWY_INLINE void load_pair(const u8* step, const float* scales, const Run& run, i32 v, Vec32 (&bits)[2]) {
+  Vec code[2];
+  if constexpr (kCode == Code::kF8E4M3) {
+    code[0] = from_f8(step + v * kLanes);
+    if (run.both) code[1] = from_f8(step + kPanelRows + v * kLanes);
+  } else {
+    const auto pair =
+        hn::PromoteTo(I32(), hn::LoadU(I8(), reinterpret_cast<const int8_t*>(step + v * kLanes)));
+    code[0] = hn::ConvertTo(d, hn::ShiftRight<28>(hn::ShiftLeft<28>(pair)));
+    code[1] = hn::ConvertTo(d, hn::ShiftRight<4>(pair));
+  }
+  const auto scale = [&](i32 group)
+                         HWY_ATTR { return hn::LoadU(d, scales + group * kPanelRows + v * kLanes); };
+  bits[0] = rounded_bits(hn::Mul(code[0], scale(run.even)));
+  bits[1] = run.both ? rounded_bits(hn::Mul(code[1], scale(run.odd))) : hn::Zero(d32);
+}
+
+struct Block {
+  const Weight* w;
+  const u8* panel[kMostPanels];
+  const float* x;
+  i64 x_stride;  // floats
+  float* out;
+  i64 out_stride;
+};
+
+template <Code kCode, i32 kRows, i32 kPanels>
+void multiply_block(const Block& block) {
+  Vec sum[kRows][kPanels][kVecs];
+#pragma GCC unroll 64
+  for (i32 i = 0; i < kRows * kPanels * kVecs; ++i) (&sum[0][0][0])[i] = hn::Zero(d);
+  const i64 scales_at = block.w->element_bytes();
+  const auto multiply = [&](i32 s, const Run& run) HWY_ATTR {
+    Vec w[kPanels][2][kVecs];
+#pragma GCC unroll 4
+    for (i32 p = 0; p < kPanels; ++p) {
+      const u8* step = block.panel[p] + s * kStepBytes<kCode>;
+      const auto* scales = reinterpret_cast<const float*>(block.panel[p] + scales_at);
+      hwy::Prefetch(step + kAhead);
+#pragma GCC unroll 16
+      for (i32 v = 0; v < kVecs; ++v) {
+        Vec32 bits[2];
+        load_pair<kCode>(step, scales, run, v, bits);
+        w[p][0][v] = hn::BitCast(d, bits[0]), w[p][1][v] = hn::BitCast(d, bits[1]);
+      }
+    }
+#pragma GCC unroll 2
+    for (i32 c = 0; c < 2; ++c)
+#pragma GCC unroll 16
+      for (i32 m = 0; m < kRows; ++m) {
+        const Vec x = hn::Set(d, block.x[m * block.x_stride + s * 2 + c]);
+#pragma GCC unroll 4
+        for (i32 p = 0; p < kPanels; ++p)
+#pragma GCC unroll 16
+          for (i32 v = 0; v < kVecs; ++v) sum[m][p][v] = hn::MulAdd(x, w[p][c][v], sum[m][p][v]);
+      }
+  };
+  each_run(*block.w, [&](const Run& run) HWY_ATTR {
+    for (i32 s = run.first; s < run.last; ++s) multiply(s, run);
+  });
+#pragma GCC unroll 16
+  for (i32 m = 0; m < kRows; ++m)
+#pragma GCC unroll 4
+    for (i32 p = 0; p < kPanels; ++p)
+#pragma GCC unroll 16
+      for (i32 v = 0; v < kVecs; ++v)
+        hn::StoreU(sum[m][p][v], d, block.out + m * block.out_stride + p * kPanelRows + v * kLanes);
+}
+
+// Any rows times kPanels panels, a power of two at a time.
+template <Code kCode, i32 kPanels>
+void multiply_rows(const MatrixTask& task, i32 first) {
+  Block block{.w = task.w,
+              .x = reinterpret_cast<const float*>(task.x),
+              .x_stride = task.x_stride / 4,
+              .out = task.out + first * kPanelRows,
+              .out_stride = task.out_stride};
+  for (i32 p = 0; p < kPanels; ++p) block.panel[p] = task.panel(first + p);
+  i32 left = task.rows;
+  const auto take = [&](i32 rows, void (*kernel)(const Block&)) {
+    for (; left >= rows; left -= rows) {
+      kernel(block);
+      block.x += rows * block.x_stride;
+      block.out += rows * block.out_stride;
+    }
+  };
+  if constexpr (kMostRows >= 4) take(4, multiply_block<kCode, 4, kPanels>);
+  if constexpr (kMostRows >= 2) take(2, multiply_block<kCode, 2, kPanels>);
+  take(1, multiply_block<kCode, 1, kPanels>);
+}
+
+template <Code kCode>
+void multiply_panels(const MatrixTask& task) {
+  i32 p = 0;
+  for (; p + kMostPanels <= task.panels; p += kMostPanels) multiply_rows<kCode, kMostPanels>(task, p);
+  if constexpr (kMostPanels > 1)
+    for (; p < task.panels; ++p) multiply_rows<kCode, 1>(task, p);
+}
+
+template <Code kCode>
+void decode_steps(const Weight& w, const u8* panel, u8* to) {
+  const auto* scales = reinterpret_cast<const float*>(panel + w.element_bytes());
+  each_run(w, [&](const Run& run) HWY_ATTR {
+    for (i32 s = run.first; s < run.last; ++s)
+      for (i32 v = 0; v < kVecs; ++v) {
+        Vec32 bits[2];
+        load_pair<kCode>(panel + s * kStepBytes<kCode>, scales, run, v, bits);
+        hn::StoreU(hn::Or(hn::ShiftRight<16>(bits[0]), bits[1]), d32,
+                   reinterpret_cast<u32*>(to) + s * kPanelRows + v * kLanes);
+      }
+  });
+}
+
+}  // namespace coded
+
+void decode_panel(const Weight& w, const u8* panel, u8* to) {
+  if (w.coding.code == Code::kI4) return coded::decode_steps<Code::kI4>(w, panel, to);
+  coded::decode_steps<Code::kF8E4M3>(w, panel, to);
+}
+
+void multiply_codes(const MatrixTask& task) {
+  if (task.w->coding.code == Code::kI4) return coded::multiply_panels<Code::kI4>(task);
+  coded::multiply_panels<Code::kF8E4M3>(task);
+}
+
+// NOLINTNEXTLINE(misc-use-anonymous-namespace): one for each target
+CodedKernels coded_kernels_here() {
+  return {multiply_codes, coded::kMostRows, decode_panel};
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heddle
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heddle {
+
+HWY_EXPORT(coded_kernels_here);
+
+CodedKernels coded_kernels(long long target) {
+  hwy::ChosenTarget chosen;
+  chosen.Update(target);
+  return HWY_DISPATCH_TABLE(coded_kernels_here)[chosen.GetIndex()]();
+}
+
+}  // namespace heddle
+#endif
