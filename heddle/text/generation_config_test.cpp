@@ -178,7 +178,7 @@ TEST(SamplingParams, ValidateNamesFieldValueAndRange) {
   };
   EXPECT_EQ(error({}), "no error");
   EXPECT_EQ(error({.temperature = -1}), "[sampling] temperature is -1; it must be 0 to 100");
-  EXPECT_EQ(error({.top_k = -3}), "[sampling] top_k is -3; it must be 0 (any) or a number of tokens");
+  EXPECT_EQ(error({.top_k = -3}), "[sampling] top_k is -3; it must be 0 (all) or a number of tokens");
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               infinity = std::numeric_limits<float>::infinity();
   for (float bad : {nan, infinity, -0.5f}) {

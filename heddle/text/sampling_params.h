@@ -107,10 +107,10 @@ struct SamplingParams {
     using enum Chooser;
     v("temperature", self.temperature,
       {"logits are divided by it; 0 takes the most likely token", "", {.most = 100, .text = "0 to 100"}});
-    v("top_k", self.top_k, {"choose among this many most likely tokens", "", kTokens});
+    v("top_k", self.top_k,
+      {"choose among this many most likely tokens", "", {.text = "0 (all) or a number of tokens"}});
     v("top_p", self.top_p,
-      {"choose among the most likely tokens that make up this probability; tokens exactly as likely as the "
-       "last of them stay too where the program chooses, and as many as fit where the host does",
+      {"choose among the most likely tokens that make up this probability",
        "",
        {.most = 1, .text = "0 (the likeliest token) to 1"}});
     v("min_p", self.min_p,
