@@ -7,6 +7,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/engine/lower.h"
+#include "heddle/engine/target.h"
 
 namespace heddle {
 namespace {

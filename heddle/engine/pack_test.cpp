@@ -182,7 +182,8 @@ TEST(PackCodes, CodesAndScalesGoToTheirPlaces) {
               float scale;
               std::memcpy(&scale, &packed.panel[size_t(packed.weight.scale_place(r, k))], sizeof scale);
               const i32 width = group == 0 ? cols : group;
-              ASSERT_EQ(scale, float(r * packed.weight.groups() + k / width + 1) / 8);
+              const i32 number = r * packed.weight.groups() + k / width + 1;
+              ASSERT_EQ(scale, float(number) / 8);
             }
         }
 }
