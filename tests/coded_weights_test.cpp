@@ -138,7 +138,7 @@ TEST(CodedWeights, TakeHalfTheMemory) {
   EXPECT_EQ(kept.matrices, expanded.matrices);
   // A byte for each element of whole panels of 16 rows, and a scale of four bytes for each row.
   i64 bytes = 0;
-  EngineOptions options{.workers = 3};
+  EngineOptions options{.workers = 3, .weights = "codes"};
   const ModelGraph graph = make_planner(open_model(copy.folder()), options).graph(1, 1);
   for (const auto& [name, spec] : graph.weights)
     if (spec.coding.code != Code::kNone) bytes += i64(spec.rows() + 15) / 16 * 16 * (spec.cols + 4);

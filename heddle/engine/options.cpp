@@ -159,7 +159,7 @@ void complete(const ModelInfo& model, EngineOptions& options) {
   if (options.threads == 0) options.threads = allowed_cores();
   const Target target = target_of(options);
   if (options.workers == 0) options.workers = target.topology.workers;
-  if (options.weights.empty()) options.weights = target.codes ? kAsCodes : kAsFloats;
+  if (options.weights.empty()) options.weights = kAsFloats;
   if (options.splits.unit == 0) options.splits.unit = target.splits.unit;
   if (options.splits.most == 0)
     options.splits.most = std::clamp(target.most_parts / std::max(model.kv_heads, 1), 1, target.splits.most);

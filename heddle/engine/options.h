@@ -59,7 +59,7 @@ struct EngineOptions {
   i32 kv_pages = 0;               // 0: as many as all sequences can fill
   AttentionSplits splits;         // 0: as the target has it
   std::optional<DType> kv_dtype;  // the weights' where unset
-  std::string weights;            // "codes" or "floats"; empty: as the target has it
+  std::string weights;            // "codes" or "floats"; empty: floats
   PassOptions passes;
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
@@ -131,7 +131,7 @@ struct EngineOptions {
     v("kv_dtype", s.kv_dtype, Option{.doc = "of keys and values in the cache", .kept = Kept::kExact});
     v("weights", s.weights,
       Option{.doc = "how weights lie in memory that a checkpoint stores in codes (fp8, int4)",
-             .zero = "codes on a CPU, floats on a GPU",
+             .zero = "floats, which multiply faster; codes take half the memory or less",
              .kept = Kept::kSame,
              .flag = true,
              .choices = weight_kinds});

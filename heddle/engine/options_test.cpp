@@ -110,14 +110,14 @@ TEST(EngineOptions, AreRefusedByNameValueAndRange) {
   EXPECT_NE(refusal({.weights = "none"}).find("weights = none; must be codes, floats"), std::string::npos);
 }
 
-TEST(EngineOptions, KeepCodesWhereProductsOfThemAreFast) {
+TEST(EngineOptions, MakeFloatsOfWeightsUnlessCodesAreAskedFor) {
   const ModelInfo model{.max_positions = 60};
   for (const bool gpu : {false, true}) {
-    EngineOptions unset{.target = gpu ? gpu_target(3) : cpu_target(3)}, floats = unset;
-    floats.weights = "floats";
-    complete(model, unset), complete(model, floats);
-    EXPECT_EQ(unset.weights, gpu ? "floats" : "codes");
-    EXPECT_EQ(floats.weights, "floats");
+    EngineOptions unset{.target = gpu ? gpu_target(3) : cpu_target(3)}, codes = unset;
+    codes.weights = "codes";
+    complete(model, unset), complete(model, codes);
+    EXPECT_EQ(unset.weights, "floats");
+    EXPECT_EQ(codes.weights, "codes");
   }
 }
 

@@ -16,7 +16,6 @@ Target gpu_target(i32 workers) {
   target.panel_rows = 2;
   target.interleave = 8;
   target.code_bytes = 16;
-  target.codes = false;  // the ring and tensor cores take floats
   target.splits.unit = 64;
   target.most_parts = 128;  // a constant: no sum may depend on the number of workers
   target.wide_chunk = 16;

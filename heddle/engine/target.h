@@ -24,7 +24,6 @@ struct Target {
   bool narrow_travel = false;  // vectors between workers have the weights' dtype; otherwise f32
   i32 panel_rows = 16, interleave = 2;
   i32 code_bytes = 1;
-  bool codes = true;  // products of weights in codes are as fast as those of floats
   AttentionSplits splits = {.unit = 256, .most = 8};
   i32 most_parts = 1 << 20;          // parts of one row over all heads: as many as get a separate worker
   i32 wide_chunk = 64;               // positions that attention keeps on chip at a time if keys are wide

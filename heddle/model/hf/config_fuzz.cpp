@@ -65,7 +65,7 @@ void check_experts(int taken, int count) {
   HEDDLE_CHECK(0 < taken && taken <= count);
 }
 
-void check_experts(const GroupedExperts& e) {
+void check_experts(const heddle::GroupedExperts& e) {
   HEDDLE_CHECK(e.n_group > 0 && e.topk_group <= e.n_group && e.n_routed_experts % e.n_group == 0);
   check_experts(e.num_experts_per_tok, e.n_routed_experts / e.n_group * e.topk_group);
 }
