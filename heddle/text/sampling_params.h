@@ -100,7 +100,7 @@ struct SamplingParams {
   // Calls v(name, field, SettingHelp) for each field that is a single number.
   template <class Self, class V>
   static void visit(Self& self, V&& v) {
-    constexpr SettingRange kTokens{.text = "0 (any) or a number of tokens"},
+    constexpr SettingRange kAnyCount{.text = "0 (any) or a number of tokens"},
         kBelow1{.most = 1, .below_most = true, .text = "0 to below 1"},
         kPart{.most = 1, .above_least = true, .text = "above 0, to 1"},
         kFactor{.most = 100, .above_least = true, .text = "above 0, to 100"};
@@ -122,7 +122,7 @@ struct SamplingParams {
       {"divides positive and multiplies negative logits of tokens seen before; 1 for none", kChoiceGroup,
        kFactor});
     v("no_repeat_ngram_size", self.no_repeat_ngram_size,
-      {"never make a run of this many tokens a second time", kChoiceGroup, kTokens, kHost});
+      {"never make a run of this many tokens a second time", kChoiceGroup, kAnyCount, kHost});
     v("top_h", self.top_h,
       {"choose among the most likely tokens that make up this part of the entropy of the first 100",
        kChoiceGroup,
@@ -137,7 +137,7 @@ struct SamplingParams {
       {"multiplies positive and divides negative logits of the prompt's tokens; 1 for none", kChoiceGroup,
        kFactor, kHost});
     v("encoder_no_repeat_ngram_size", self.encoder_no_repeat_ngram_size,
-      {"never make a run of this many tokens that the prompt has", kChoiceGroup, kTokens, kHost});
+      {"never make a run of this many tokens that the prompt has", kChoiceGroup, kAnyCount, kHost});
     v("min_length", self.min_length,
       {"no end before prompt and answer have this many tokens", kEndGroup, {}, kHost});
     v("min_new_tokens", self.min_new_tokens,
