@@ -30,6 +30,31 @@ def by_node():
     _heddle.use_node(before)
 
 
+def test_preparing_waits_for_a_thread_that_compiles(monkeypatch):
+    entered, goes_on = threading.Event(), threading.Event()
+
+    def build(progress):
+        entered.set()
+        assert goes_on.wait(60)
+        raise heddle.CompileError("slow")
+
+    monkeypatch.setattr(node, "build", build)
+    monkeypatch.setattr(node, "find", lambda: None)
+    monkeypatch.setitem(node._state, "text", node.WAITS)
+    first = threading.Thread(target=node._build_and_load)
+    first.start()
+    assert entered.wait(60)
+    found = []
+    second = threading.Thread(target=lambda: found.append(node.prepare()))
+    second.start()
+    second.join(0.2)
+    assert not found
+    goes_on.set()
+    first.join()
+    second.join()
+    assert found == ["in Python: slow"]
+
+
 def leaves(*sizes, dtype=torch.float32):
     torch.manual_seed(0)
     return [torch.randn(each, dtype=dtype).requires_grad_() for each in sizes]

@@ -124,6 +124,8 @@ def build(progress=None):
 
 def _build_and_load(progress=None):
     with _lock:
+        if state() != WAITS:  # another thread was first
+            return
         try:
             _state["text"] = "being compiled; in Python until then"
             path = build(progress)
@@ -151,11 +153,13 @@ def find():
 
 
 def prepare(progress=None):
-    """Compiles the library if nobody did yet, and loads it, unless HEDDLE_NODE is off; what there is then."""
+    """Compiles the library if nobody did yet, and loads it, unless HEDDLE_NODE is off; what there is then.
+    Waits for another thread that compiles it."""
     find()
     if state() == WAITS:
         _build_and_load(progress)
-    return state()
+    with _lock:
+        return state()
 
 
 def start():
