@@ -96,9 +96,12 @@ struct RowTeam {
     i32 first, end;
   };
   static Eights part_of(i32 eights) {
-    if constexpr (kCluster == 1) return {0, eights};
-    const i32 part = (eights + kCluster - 1) / kCluster, first = i32(arch::cta_in_cluster()) * part;
-    return {first, first + part < eights ? first + part : eights};
+    if constexpr (kCluster == 1) {
+      return {0, eights};
+    } else {
+      const i32 part = (eights + kCluster - 1) / kCluster, first = i32(arch::cta_in_cluster()) * part;
+      return {first, first + part < eights ? first + part : eights};
+    }
   }
   // f(n, at) for the eights of a row that the thread has: word n of it is number `at` of the row.
   template <i32 kWords, class F>
