@@ -34,10 +34,14 @@ UNUSED = ("mamba_", "time_step_limit")  # keys of layers that no checkpoint here
 # Keys without which only one of both computes something, and heddle says so or has no need of the key.
 OTHERWISE = {
     "deepseek_v3: num_key_value_heads": "heddle has no need of it",
+    "exaone_moe: num_experts_per_tok": "heddle refuses to take experts of groups that are not kept",
+    "glm4_moe_lite: num_key_value_heads": "heddle has no need of it",
     "glm4_moe: num_experts_per_tok": "heddle refuses to take experts of groups that are not kept",
     "gpt_neox: num_attention_heads": "heddle refuses heads of one element",
     "hunyuan_v1_dense: rope_parameters.factor": "no effect next to alpha",
     "hunyuan_v1_dense: rope_scaling.factor": "no effect next to alpha",
+    "hunyuan_v1_moe: rope_parameters.factor": "no effect next to alpha",
+    "hunyuan_v1_moe: rope_scaling.factor": "no effect next to alpha",
     "ministral3: rope_parameters.llama_4_scaling_beta": "queries do not grow",
     "ministral3: rope_scaling.llama_4_scaling_beta": "queries do not grow",
 }

@@ -36,7 +36,7 @@ class Fp8Copy {
     edit_json(folder() + "/config.json", [&](Json& json) {
       Json quantised = Json::object({{"quant_method", "fp8"}});
       if (block.cols > 0) quantised["weight_block_size"] = Json::array({block.rows, block.cols});
-      json["quantization_config"] = quantised;
+      json["quantization_config"] = std::move(quantised);
     });
     change([&](EditableTensors& tensors) {
       EditableTensors scales;
@@ -93,7 +93,7 @@ class Fp8Copy {
       store_number(DType::kF8E4M3, &codes.data[size_t(at)],
                    load_number(matrix.dtype, matrix.data.data(), at) / double(scale));
     }
-    matrix = codes;
+    matrix = std::move(codes);
     return scales;
   }
 
@@ -168,7 +168,7 @@ TEST(CodedWeights, SayWhatIsExpandedAndWhy) {
       store_number(DType::kBf16, floats.data.data(), at,
                    double(float(load_number(DType::kF8E4M3, codes.data.data(), at)) * float(scale)));
     }
-    codes = floats;
+    codes = std::move(floats);
     tensors.erase(name + "_scale_inv");
   });
   Engine engine = copy.engine("threads", "codes");

@@ -90,8 +90,12 @@ DeepseekConfig read_deepseek_v3_config(const Config& config) {
 
 DeepseekConfig read_glm4_moe_lite_config(const Config& config) {
   refuse_foreign(config, "Glm4MoeLite");
-  DeepseekConfig c =
-      read_attention(config, {.sizes = {154880, 2048, 10240, 47, 20, 202752}, .eps = 1e-5}, {768, 192, 256});
+  DeepseekConfig c = read_attention(config,
+                                    {.sizes = {154880, 2048, 10240, 47, 20, 202752},
+
+                                     .head_dim = 64,
+                                     .eps = 1e-5},
+                                    {768, 192, 256});
   read_v3(config,
           {.n_routed_experts = 64,
            .n_shared_experts = 1,

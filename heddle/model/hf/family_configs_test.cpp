@@ -197,6 +197,9 @@ TEST(FamilyConfigs, LayersWithExpertsAreThoseThatTheFileNames) {
         .experts.first_k_dense_replace;
   };
   EXPECT_EQ(glm("null"), 1);
+  const Config odd =
+      Config::parse(R"({"hidden_size":70,"num_attention_heads":10,"num_key_value_heads":10})", "c");
+  EXPECT_NO_THROW(read_glm4_moe_lite_config(odd)) << "heads are not hidden_size / num_attention_heads wide";
   EXPECT_EQ(glm(R"(["dense","dense","dense","sparse"])"), 3);
   EXPECT_EQ(glm(R"(["sparse","sparse","sparse","sparse"])"), 0);
   expect_refused([&] { glm(R"(["dense","sparse"])"); }, "must be 4 names");

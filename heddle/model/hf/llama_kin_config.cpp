@@ -176,7 +176,9 @@ ErnieConfig read_ernie4_5_config(const Config& config) {
   if (mixed) defaults.num_key_value_heads = 4, defaults.head_dim = 0;
   ErnieConfig c{read_decoder_config(config, defaults)};
   c.attention_bias = c.mlp_bias = config.optional_bool("use_bias", false);
-  c.rope = read_rope(config, c);
+  RopePlace place = place_of(c);
+  place.theta = 500'000.0;
+  c.rope = read_rope(config, place);
   c.sparse.assign(size_t(c.num_hidden_layers), false);
   if (!mixed) return c;
   c.experts.count = config.optional_int("moe_num_experts", 64, 1, kMaxExperts);
