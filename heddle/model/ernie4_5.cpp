@@ -36,7 +36,11 @@ Tensor layer(Builder& b, const ErnieConfig& c, i32 l, Tensor x, const Rotaries& 
 
 Definition define(const Config& config, const Inventory& tensors) {
   const ErnieConfig c = read_ernie4_5_config(config);
-  return define_decoder(c, tensors, {.norm = {.eps = c.rms_norm_eps}, .layer = layer_of(c, layer)});
+  const bool head_has_bias = c.experts.count > 0 && c.mlp_bias;  // in the class of the mixtures
+  return define_decoder(c, tensors,
+                        {.norm = {.eps = c.rms_norm_eps},
+                         .logits = {.bias = head_has_bias ? "lm_head.bias" : ""},
+                         .layer = layer_of(c, layer)});
 }
 
 }  // namespace
