@@ -1,5 +1,4 @@
 // dots.llm1 (rednote-hilab, 2025): the attention of Qwen 3 and the mixtures of DeepSeek V3.
-#include "heddle/model/build/decoder.h"
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/llama_kin_config.h"
 
@@ -7,17 +6,10 @@ namespace heddle::dots1 {
 namespace {
 
 Tensor layer(Builder& b, const Dots1Config& c, i32 l, Tensor x, const Rotaries& rotary) {
-  const std::string at = layer_path(l);
   const Norm norm{.eps = c.rms_norm_eps};
   SelfAttention attention = attention_of(c, l, rotary.table, c.attention_bias, c.attention_bias);
-  attention.norm = qk_norm(at + "self_attn.", attention.heads, QkNorm::Kind::kHead, norm);
-
-  Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
-  x = b.add("attention_residual", self_attention(b, attention, h), x);
-  h = b.norm("post_norm", x, at + "post_attention_layernorm", norm);
-  h = l < c.experts.first_k_dense_replace ? gated_mlp(b, c, at, h)
-                                          : grouped_mixture(b, c.experts, c.hidden_act, at + "mlp.", h);
-  return b.add("mlp_residual", h, x);
+  attention.norm = qk_norm(layer_path(l) + "self_attn.", attention.heads, QkNorm::Kind::kHead, norm);
+  return grouped_layer(b, c, c.experts, l, x, attention);
 }
 
 Definition define(const Config& config, const Inventory& tensors) {

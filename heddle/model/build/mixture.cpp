@@ -1,7 +1,6 @@
 #include "heddle/model/build/mixture.h"
 
 #include "heddle/model/build/activations.h"
-#include "heddle/model/build/decoder.h"
 
 namespace heddle {
 namespace {
@@ -81,6 +80,18 @@ Tensor grouped_mixture(Builder& b, const GroupedExperts& e, HiddenAct act, const
   const Tensor chosen = mixture(b, {at}, e.moe_intermediate_size, act, routing, h);
   const GatedMlp shared{at + "shared_experts.", e.moe_intermediate_size * e.n_shared_experts, act, bias};
   return b.sum("experts.all", chosen, gated_mlp(b, shared, h));
+}
+
+Tensor grouped_layer(Builder& b, const DecoderConfig& c, const GroupedExperts& experts, i32 l, Tensor x,
+                     const SelfAttention& attention) {
+  const std::string at = layer_path(l);
+  const Norm norm{.eps = c.rms_norm_eps};
+  Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
+  x = b.add("attention_residual", self_attention(b, attention, h), x);
+  h = b.norm("post_norm", x, at + "post_attention_layernorm", norm);
+  h = l < experts.first_k_dense_replace ? gated_mlp(b, c, at, h)
+                                        : grouped_mixture(b, experts, c.hidden_act, at + "mlp.", h);
+  return b.add("mlp_residual", h, x);
 }
 
 }  // namespace heddle

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "heddle/model/build/builder.h"
+#include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/family_config.h"
 #include "heddle/model/hf/grouped_experts.h"
 
@@ -41,5 +42,9 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
 // expert. `bias`: the shared ones have biases.
 Tensor grouped_mixture(Builder& b, const GroupedExperts& experts, HiddenAct act, const std::string& at,
                        Tensor h, bool bias = false);
+
+// Layer `l` with norms before its attention and before its MLP, which from experts.first_k_dense_replace on is that mixture.
+Tensor grouped_layer(Builder& b, const DecoderConfig& c, const GroupedExperts& experts, i32 l, Tensor x,
+                     const SelfAttention& attention);
 
 }  // namespace heddle

@@ -4,13 +4,12 @@ import torch
 
 import heddle.ops
 from heddle.patching import classes, fits
-from heddle.patching.logits import HEAD, Deferred, head_of, made
+from heddle.patching.logits import HEAD, LEAST, Deferred, head_of, made
 from heddle.torch.linear_loss import linear_cross_entropy
 
 NAME = "_loss_function"  # in the model
 PATH, OTHERWISE = "heddle cross_entropy", "torch"
 LINEAR = HEAD.path  # without the logits
-LEAST = 1 << 20  # logits on a CPU: for fewer, torch is as fast (bench/patch.py)
 
 
 class Loss:
