@@ -40,10 +40,13 @@ class Chat {
   Chat(Conversation& conversation, const SamplingParams& sampling, std::vector<std::string> read)
       : conversation_(conversation), slow_choice_(slow_choice(sampling)), read_(std::move(read)) {}
 
-  // Returns false if no message was answered, because each one was refused.
-  bool run() {
+  // Returns the reason if no message was answered: each was refused or, from a pipe, a command failed or nothing came.
+  const char* run() {
     talk();
-    return turns_ > 0 || refused_ == 0;
+    const bool failed = refused_ > 0 || (!input_.is_terminal() && failed_ > 0);
+    if (turns_ == 0 && failed) return "the notes above say why";
+    if (turns_ == 0 && done_ == 0 && !input_.is_terminal()) return "stdin had none";
+    return nullptr;
   }
 
  private:
@@ -64,6 +67,7 @@ class Chat {
         if (!handle(line)) return;
       } catch (const Error& error) {
         if (error.code() == ErrorCode::kDevice || error.code() == ErrorCode::kInternal) throw;
+        ++failed_;
         note(error.what());
       }
     }
@@ -94,7 +98,8 @@ class Chat {
     else if (command == "/save" || command == "/load")
       keep(command, rest);
     else
-      note(fmt::format("[chat] {} is not a command; /help lists all", command));
+      fail(ErrorCode::kInvalidArgument, "[chat] {} is not a command; /help lists all", command);
+    ++done_;
     return true;
   }
 
@@ -170,6 +175,7 @@ class Chat {
   Thoughts thoughts_;
   TurnStats stats_;
   size_t turns_ = 0, refused_ = 0;  // messages that were answered, and that were not
+  size_t done_ = 0, failed_ = 0;    // commands that did their work; commands and messages that failed
 };
 
 void run(const ChatFlags& flags, const Command& command) {
@@ -188,10 +194,10 @@ void run(const ChatFlags& flags, const Command& command) {
   conversation.set_system(flags.system);
   conversation.set_variables(std::move(variables));
   keep_running_on_interrupt();
-  const bool answered =
+  const char* const unanswered =
       Chat(conversation, settings.sampling, {flags.engine.model, flags.form, flags.engine.program}).run();
   if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure
-  if (!answered) fail(ErrorCode::kIo, "[chat] no message was answered; the notes above say why");
+  if (unanswered) fail(ErrorCode::kIo, "[chat] no message was answered: {}", unanswered);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ class ChatInput {
   // a message of several lines. Files of other systems end their lines with CR LF, or begin with a byte-order mark: these
   // are no part of a message. kInterrupted: Ctrl-C was pressed, and the typed text is dropped.
   Kind read(std::string& message);
+  bool is_terminal() const { return is_terminal_; }
 
  private:
   Kind read_line(const char* prompt, std::string& line);
