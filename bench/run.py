@@ -46,7 +46,11 @@ def measure_suite():
 def compare_with_baseline(wanted, path, build):
     """The exit code."""
     if not path.exists():
-        print(f"{path} is not there: bench/run.py writes a baseline for this machine", file=sys.stderr)
+        print(
+            f"no baseline for this kind of machine: {path.relative_to(ROOT)} is not there;"
+            " python3 bench/run.py measures it, and the next make gate compares with it",
+            file=sys.stderr,
+        )
         return 2
     baseline = {row["name"]: row["units"] for row in json.loads(path.read_text())["rows"]}
     failed = 0

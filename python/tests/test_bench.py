@@ -203,8 +203,33 @@ def test_a_comparison_marks_what_is_slower(tmp_path):
     assert slower == ["copy 8 x 8, forward"]
     assert again == [["copy 8 x 8"]]  # is measured again before it fails
     assert result["rows"][0]["compared"] == {"verdict": "slower", "samples": 16, "change": 0.06}
-    with pytest.raises(heddle.InvalidArgument, match="has device another"):
-        command.compare_with(arguments, result, result_of() | {"device": "another"}, take)
+
+
+@pytest.mark.parametrize(
+    ("flags", "changed", "said"),
+    [
+        (["--compare", "{}/none.json"], {}, "none.json"),
+        (["--compare", "{}/old.json"], {"device": "another"}, "has device another"),
+        (["--compare", "{}/old.json"], {"suite": "rows"}, "has suite rows"),
+        (["--compare", "{}/old.json"], {"scale": "full"}, "has scale full"),
+        (["--compare", "{}/old.json"], {"rows": []}, "rows with work, part and units"),
+        (
+            ["--compare", "{}/old.json"],
+            {"rows": [{"work": "x", "part": "y"}]},
+            "rows with work, part and units",
+        ),
+        (["--compare", "{}/old.json"], {"seed": "x"}, "has seed 'x'"),
+        (["--out", "/dev/null/x.json"], {}, "must be a file to write"),
+        (["--page", "{}"], {}, "must be a file to write"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused_before_the_run(tmp_path, monkeypatch, flags, changed, said):
+    usual = {"device": report.device_name("cpu"), "suite": "smoke"}
+    (tmp_path / "old.json").write_text(json.dumps(result_of() | usual | changed))
+    monkeypatch.setattr(command, "run_suite", lambda _: pytest.fail("it ran"))
+    flags = [flag.format(tmp_path) for flag in flags]
+    with pytest.raises(heddle.InvalidArgument, match=said):
+        command.main(["--suite", "smoke", "--scale", "tiny", "--device", "cpu", *flags])
 
 
 def test_files_of_others_are_refused(tmp_path):

@@ -234,12 +234,6 @@ def units_again(arguments, works):
 
 def compare_with(arguments, result, baseline, take=units_again):
     """Notes in each row how it compares; returns those that are slower."""
-    for key in ("device", "suite", "scale"):
-        if baseline[key] != result[key]:
-            raise heddle.InvalidArgument(
-                f"[bench] {arguments.compare} has {key} {baseline[key]}, this is {result[key]};"
-                " must be the same"
-            )
     before = {(row["work"], row["part"]): row["units"] for row in baseline["rows"]}
     rows = {(row["work"], row["part"]): row for row in result["rows"]}
     fresh = {name: row["units"] for name, row in rows.items()}
@@ -272,7 +266,9 @@ def judge_bars(arguments, result):
 
 def main(words=None):
     arguments = parse(words)
-    baseline = report.read(arguments.compare) if arguments.compare else None
+    baseline = report.read_baseline(arguments) if arguments.compare else None
+    for path in (arguments.out, arguments.page):
+        report.require_writable(path)
     if arguments.suite == suites.DRAWN:
         settle_draws(arguments, baseline)
     result = run_suite(arguments)
@@ -283,7 +279,6 @@ def main(words=None):
     if arguments.out:
         report.write(result, arguments.out)
     if arguments.page:
-        arguments.page.parent.mkdir(parents=True, exist_ok=True)
         arguments.page.write_text(page.render(result))
     for name in slower:
         print(f"slower than {arguments.compare}: {name}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import platform
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ FORM = 1  # the file's version
 KEYS = (
     "form",
     "suite",
+    "scale",
     "device",
     "date",
     "commit",
@@ -58,9 +60,7 @@ def header(arguments, bench, peers):
     versions |= peers.versions()
     return {
         "form": FORM,
-        "suite": arguments.suite,
-        "scale": arguments.scale,
-        "device": device_name(arguments.device),
+        **same_of(arguments),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": arguments.commit or commit(),
         "command": typed(arguments.words),
@@ -70,9 +70,56 @@ def header(arguments, bench, peers):
     }
 
 
+def require_writable(path):
+    """Refuses a place for results before the run that makes them; makes its folder."""
+    if not path:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise heddle.InvalidArgument(f"[bench] {path}: {error.strerror}; must be a file to write") from None
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise heddle.InvalidArgument(f"[bench] {path} cannot be written; must be a file to write")
+
+
 def write(result, path):
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def same_of(arguments):
+    """What two runs must have in common to be compared."""
+    return {
+        "device": device_name(arguments.device),
+        "suite": arguments.suite,
+        "scale": arguments.scale,
+    }
+
+
+def is_row(row):
+    """Whether a row has a name and samples, each a positive number."""
+    if not isinstance(row, dict) or not isinstance(row.get("units"), list):
+        return False
+    named = all(isinstance(row.get(key), str) for key in ("work", "part"))
+    return named and bool(row["units"]) and all(isinstance(u, (int, float)) and u > 0 for u in row["units"])
+
+
+def read_baseline(arguments):
+    """The file of --compare; an error says why this run could not be compared with it."""
+    path, result = arguments.compare, read(arguments.compare)
+    for key, value in same_of(arguments).items():
+        if result[key] != value:
+            raise heddle.InvalidArgument(
+                f"[bench] {path} has {key} {result[key]}, this is {value}; must be the same"
+            )
+    rows = result["rows"]
+    if not isinstance(rows, list) or not rows or not all(map(is_row, rows)):
+        raise heddle.InvalidArgument(
+            f"[bench] {path}: rows with work, part and units are expected; must be a file that --out wrote"
+        )
+    for key in ("seed", "count"):
+        if key in result and not isinstance(result[key], int):
+            raise heddle.InvalidArgument(f"[bench] {path} has {key} {result[key]!r}; a number is expected")
+    return result
 
 
 def read(path):
