@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import heddle.package
 from gpu_array import Driver
 from heddle import _heddle
 
+ROOT = Path(__file__).parents[2]
 ARCH = "sm_90a"  # the emulated GPU's too
 MODEL = os.path.join(os.path.dirname(__file__), "../../models/storyteller")
 
@@ -228,3 +231,24 @@ def test_packaged_results_of_tuning_are_taken(tmp_path, monkeypatch):
     own.write_text(json.dumps(known))
     assert tuned_call(tmp_path / "store", packages).endswith(" of 7")
     assert shipped.read_text() == text
+
+
+def test_the_lock_has_the_pins_and_is_of_the_public_index():
+    plain = {}
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        if match := re.match(r"([\w.-]+)==(\S+)", line):
+            plain[re.sub(r"[-_.]+", "-", match[1]).lower()] = match[2]
+    text = (ROOT / "uv.lock").read_text()
+    assert set(re.findall(r"\w+://[^/\s\"]*", text)) == {"https://pypi.org", "https://files.pythonhosted.org"}
+    lock = tomllib.loads(text)
+    versions = {package["name"]: package.get("version") for package in lock["package"]}
+    assert {name: versions.get(name) for name in plain} == plain
+    assert all(
+        file["hash"].startswith("sha256:")
+        for package in lock["package"]
+        for file in package.get("wheels", ())
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for pin in project["dependency-groups"]["dev"]:
+        name, _, version = pin.partition("==")
+        assert plain[name.replace("_", "-")] == version
