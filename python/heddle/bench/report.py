@@ -87,7 +87,7 @@ def write(result, path):
 
 
 def same_of(arguments):
-    """What two runs must have in common to be compared."""
+    """Returns the keys that two runs must have in common to be compared."""
     return {
         "device": device_name(arguments.device),
         "suite": arguments.suite,
@@ -96,7 +96,7 @@ def same_of(arguments):
 
 
 def is_row(row):
-    """Whether a row has a name and samples, each a positive number."""
+    """Returns true for a row that has a name and samples, each a positive number."""
     if not isinstance(row, dict) or not isinstance(row.get("units"), list):
         return False
     named = all(isinstance(row.get(key), str) for key in ("work", "part"))
