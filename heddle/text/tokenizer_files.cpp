@@ -9,6 +9,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/text/tekken.h"
+#include "heddle/text/tiktoken.h"
 #include "heddle/text/vocabulary_files.h"
 
 namespace heddle {
@@ -105,17 +106,20 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
     return found && found->is_string() ? found->as_string() : std::string();
   };
   const TokenizerSetting* named = find("tokenizer_class");
-  class_ = choose_tokenizer_class(
-      text_in("model_type"),
-      named && named->value.is_string() ? named->value.as_string() : text_in("tokenizer_class"),
-      [&] { return works_on_bytes(file()); });
+  named_class_ = named && named->value.is_string() ? named->value.as_string() : text_in("tokenizer_class");
+  model_type_ = text_in("model_type");
+  class_ = choose_tokenizer_class(model_type_, named_class_, [&] { return works_on_bytes(file()); });
   const Json defaults = default_special_tokens(class_);
   for (const auto& [name, value] : defaults.members()) add_default(name, value, "the default of " + class_);
   if (path_exists(std::filesystem::path(folder) / kTokenizer)) return;
   made_ = true;
   if (read_tekken()) return;
   read_model();
-  if (!model_) tokenizer_ = read_vocabulary_files(folder, class_);
+  if (model_ || !tokenizer_.is_null()) return;
+  tokenizer_ = read_vocabulary_files(folder, class_);
+  if (!tokenizer_.is_null()) return;
+  if (const std::string name = find_tiktoken(folder); !name.empty())
+    read_ranks(name, read_file(std::filesystem::path(folder) / name));
 }
 
 std::string TokenizerFiles::fingerprint(const std::string& folder) {
@@ -129,7 +133,9 @@ std::string TokenizerFiles::fingerprint(const std::string& folder) {
   for (const char* name : {kConfig, kMap, kAdded}) add(name);
   const bool is_whole = add(kTokenizer);
   if (!add(kTekkenFile) && !add(kModel) && !is_whole)
-    for (const char* name : {kVocabFile, kMergesFile, kWordsFile}) add(name);
+    for (const std::string& name :
+         {std::string(kVocabFile), std::string(kMergesFile), std::string(kWordsFile), find_tiktoken(folder)})
+      if (!name.empty()) add(name.c_str());
   return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
 
@@ -159,16 +165,20 @@ bool TokenizerFiles::read_tekken() {
   return true;
 }
 
+void TokenizerFiles::read_ranks(const std::string& name, const std::string& bytes) {
+  const std::string path = std::filesystem::path(folder_) / name;
+  TiktokenTokenizer read = read_tiktoken(bytes, path, named_class_, model_type_, listed_tokens());
+  tokenizer_ = std::move(read.tokenizer);
+  class_.clear(), source_ = name;
+  for (const auto& [setting, value] : read.defaults.members()) add_default(setting, value, name);
+  if (!read.around.before.empty()) around_ = std::move(read.around);
+}
+
 void TokenizerFiles::read_model() {
   const std::filesystem::path path = std::filesystem::path(folder_) / kModel;
   if (!path_exists(path)) return;
   const std::string bytes = read_file(path);
-  if (is_tiktoken(bytes))
-    fail(ErrorCode::kUnsupported,
-         "[{}] is a vocabulary of tiktoken, no SentencePiece model: it has neither the pattern that cuts "
-         "words "
-         "nor the special tokens; {}",
-         path.string(), kMakeTokenizerJson);
+  if (is_tiktoken(bytes)) return read_ranks(kModel, bytes);
   model_ = SentencePieceModel::parse(bytes, path);
   constexpr std::string_view kKnown[] = {"", "LlamaTokenizer", "GemmaTokenizer"};
   if (std::ranges::find(kKnown, class_) == std::end(kKnown)) {
@@ -258,6 +268,7 @@ Json TokenizerFiles::tokenizer() && {
 }
 
 std::optional<TokensAround> TokenizerFiles::around() const {
+  if (around_) return around_;
   const auto named = special_tokens();
   const auto text_of = [&](const std::string& name) {
     const auto found = std::ranges::find(named, name, [](const auto& token) { return token.first; });

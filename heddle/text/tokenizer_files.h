@@ -5,7 +5,7 @@
 // - Some classes of transformers make their own stages around the vocabulary of tokenizer.json; then the settings of
 //   tokenizer_config.json, such as add_prefix_space, count (tokenizer_classes.h).
 // - Without a tokenizer.json, the stages are made of Mistral's tekken.json (tekken.h), which begins each text with <s>, or of a
-//   SentencePiece tokenizer.model, or the vocabulary is in files of its own (vocabulary_files.h).
+//   SentencePiece tokenizer.model, or the vocabulary is in files of its own (vocabulary_files.h), or tiktoken's (tiktoken.h).
 // - add_bos_token and add_eos_token count only there.
 // - Members of an object extra_special_tokens are tokens with names, as the setting image_token is.
 #pragma once
@@ -65,6 +65,7 @@ class TokenizerFiles {
   const Json& file();  // tokenizer.json, or what stands for it; read when it is first asked for
   bool read_tekken();
   void read_model();
+  void read_ranks(const std::string& name, const std::string& bytes);  // tiktoken's
   void add_default(const std::string& name, const Json& value, const std::string& source);
   void merge(const Json& object, const std::string& source);
   bool has(std::string_view name) const;  // even if it is null
@@ -74,10 +75,11 @@ class TokenizerFiles {
 
   std::string folder_, source_ = "tokenizer.json";
   std::vector<TokenizerSetting> settings_;
-  std::string class_;
+  std::string class_, named_class_, model_type_;
   bool made_ = false;                        // there is no tokenizer.json
   Json tokenizer_;                           // null until it is asked for, or if there is none
   std::optional<Json> added_file_;           // added_tokens.json
+  std::optional<TokensAround> around_;       // tiktoken's classes that have a prefix of their own
   std::optional<SentencePieceModel> model_;  // if there is no tokenizer.json
 };
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <vector>
 
-#include "heddle/base/base64.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json_view.h"
 #include "heddle/text/unicode/utf8.h"
@@ -86,22 +85,8 @@ Json read_vocabulary_files(const std::string& folder, std::string_view class_nam
       {{"type", "BPE"}, {"vocab", std::move(vocab)}, {"merges", read_merges(path_of(folder, kMergesFile))}}));
 }
 
-bool is_tiktoken(std::string_view text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  const size_t space = line.find(' ');
-  if (space == 0 || space == std::string_view::npos || space + 1 == line.size()) return false;
-  const std::string_view rank = line.substr(space + 1);
-  return rank.find_first_not_of("0123456789\r") == std::string_view::npos &&
-         from_base64(line.substr(0, space));
-}
-
 void fail_without_vocabulary(const std::string& folder, std::string_view class_name) {
   for (const std::string& name : names_in(folder)) {
-    if (name.ends_with("tiktoken") || name == "tiktoken.model")
-      fail(ErrorCode::kUnsupported,
-           "[{}] {} is a vocabulary of tiktoken: it has neither the pattern that cuts words nor the special "
-           "tokens; {}",
-           folder, name, kMakeTokenizerJson);
     if (name.ends_with(".model"))
       fail(ErrorCode::kUnsupported, "[{}] {} is not read; {}", folder, name, kMakeTokenizerJson);
   }

@@ -20,9 +20,6 @@ Json read_vocabulary_files(const std::string& folder, std::string_view class_nam
 // Throws Error(kUnsupported) that names what the folder has instead of a tokenizer that heddle reads, and the way on.
 [[noreturn]] void fail_without_vocabulary(const std::string& folder, std::string_view class_name);
 
-// True for lines of a token in base64 and its rank, as Llama 3 and Kimi K2 are downloaded from their makers.
-bool is_tiktoken(std::string_view text);
-
 // The way on where transformers reads files that heddle does not.
 inline constexpr const char* kMakeTokenizerJson =
     "AutoTokenizer.from_pretrained(..).save_pretrained(..) of transformers makes a tokenizer.json of it";
