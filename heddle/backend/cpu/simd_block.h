@@ -179,7 +179,7 @@ class SimdBlock {
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     mma(fragment, x, w.matrix(matrix));
   }
-  void mma(Fragment& fragment, const Product& product) {
+  void mma(Fragment& fragment, const Product& product, i32 run = 0) {
     product.repeat_right();
     const MatrixTask task{.x = product.left,
                           .x_stride = product.left_stride,
@@ -187,7 +187,8 @@ class SimdBlock {
                           .w = &product.right,
                           .panels = product.right.panels(),
                           .out = reinterpret_cast<float*>(fragment.data),
-                          .out_stride = fragment.stride / 4};
+                          .out_stride = fragment.stride / 4,
+                          .run = run};
     (product.narrow ? kernels_.narrow : kernels_.wide)(task);
   }
 
@@ -203,7 +204,7 @@ class SimdBlock {
           make_product(scratch_, kernels_, sum.rows, sum.cols, count, type, is_exact ? 1 : kTerms);
       take_terms(product, a, b, {sum.m0, sum.n0, k, count}, scratch_);
       Fragment part = fragment(sum.m0, sum.rows, sum.n0, sum.cols);
-      mma(part, product);
+      mma(part, product, type == DType::kF32 ? kMatmulRun : 0);
       map_rows(sum.rows, sum.cols, [&](i32 m, auto i) HWY_ATTR {
         sum.row(m).store(i, sum.row(m).load(i) + part.row(m).load(i));
       });

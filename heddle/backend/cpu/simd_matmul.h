@@ -1,7 +1,8 @@
 // The product of two matrices as they lie in memory. Included once per SIMD target, inside its namespace, after
 // simd_product.h.
 
-constexpr i32 kMatmulChunk = 256;  // terms of a sum that are multiplied at a time: this orders the sum
+// Terms of a sum that are multiplied at a time, and those of a chunk in f32 that are added one by one: these order the sum.
+constexpr i32 kMatmulChunk = 256, kMatmulRun = 32;
 
 // Part [r0, r0 + rows) x [c0, c0 + cols) of a matrix's data: in place, or decoded into memory of the caller.
 inline Lines<Row<DType>> lines_of(const heddle::Matrix& matrix, i32 r0, i32 rows, i32 c0, i32 cols,

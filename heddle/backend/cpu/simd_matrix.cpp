@@ -51,8 +51,8 @@ HWY_INLINE void load_step(const u8* at, Vec (&values)[kStepCols<kType>][kVecs]) 
 struct Block {
   const u8* panel[kMaxPanels];
   const float* x;
-  i64 x_stride;  // floats
-  i32 steps;
+  i64 x_stride;    // floats
+  i32 steps, run;  // run: steps
   float* out;
   i64 out_stride;
 };
@@ -60,36 +60,43 @@ struct Block {
 template <DType kType, i32 kRows, i32 kPanels>
 void multiply_block(const Block& block) {
   constexpr i32 kCols = kStepCols<kType>;
-  Vec sum[kRows][kPanels][kVecs];
+  for (i32 begin = 0;;) {
+    Vec sum[kRows][kPanels][kVecs];
 #pragma GCC unroll 64
-  for (i32 i = 0; i < kRows * kPanels * kVecs; ++i) (&sum[0][0][0])[i] = hn::Zero(d);
+    for (i32 i = 0; i < kRows * kPanels * kVecs; ++i) (&sum[0][0][0])[i] = hn::Zero(d);
 
-  for (i32 s = 0; s < block.steps; ++s) {
-    Vec w[kPanels][kCols][kVecs];
+    const i32 end = std::min(block.steps, begin + block.run);
+    for (i32 s = begin; s < end; ++s) {
+      Vec w[kPanels][kCols][kVecs];
 #pragma GCC unroll 4
-    for (i32 p = 0; p < kPanels; ++p) {
-      hwy::Prefetch(block.panel[p] + s * kStepBytes + kAhead);
-      load_step<kType>(block.panel[p] + s * kStepBytes, w[p]);
-    }
-#pragma GCC unroll 2
-    for (i32 c = 0; c < kCols; ++c)
-#pragma GCC unroll 16
-      for (i32 m = 0; m < kRows; ++m) {
-        const Vec x = hn::Set(d, block.x[m * block.x_stride + s * kCols + c]);
-#pragma GCC unroll 4
-        for (i32 p = 0; p < kPanels; ++p)
-#pragma GCC unroll 16
-          for (i32 v = 0; v < kVecs; ++v) sum[m][p][v] = hn::MulAdd(x, w[p][c][v], sum[m][p][v]);
+      for (i32 p = 0; p < kPanels; ++p) {
+        hwy::Prefetch(block.panel[p] + s * kStepBytes + kAhead);
+        load_step<kType>(block.panel[p] + s * kStepBytes, w[p]);
       }
-  }
+#pragma GCC unroll 2
+      for (i32 c = 0; c < kCols; ++c)
+#pragma GCC unroll 16
+        for (i32 m = 0; m < kRows; ++m) {
+          const Vec x = hn::Set(d, block.x[m * block.x_stride + s * kCols + c]);
+#pragma GCC unroll 4
+          for (i32 p = 0; p < kPanels; ++p)
+#pragma GCC unroll 16
+            for (i32 v = 0; v < kVecs; ++v) sum[m][p][v] = hn::MulAdd(x, w[p][c][v], sum[m][p][v]);
+        }
+    }
 
 #pragma GCC unroll 16
-  for (i32 m = 0; m < kRows; ++m)
+    for (i32 m = 0; m < kRows; ++m)
 #pragma GCC unroll 4
-    for (i32 p = 0; p < kPanels; ++p)
+      for (i32 p = 0; p < kPanels; ++p)
 #pragma GCC unroll 16
-      for (i32 v = 0; v < kVecs; ++v)
-        hn::StoreU(sum[m][p][v], d, block.out + m * block.out_stride + p * kPanelRows + v * kLanes);
+        for (i32 v = 0; v < kVecs; ++v) {
+          float* const out = block.out + m * block.out_stride + p * kPanelRows + v * kLanes;
+          hn::StoreU(begin == 0 ? sum[m][p][v] : hn::Add(hn::LoadU(d, out), sum[m][p][v]), d, out);
+        }
+    if (end == block.steps) return;
+    begin = end;
+  }
 }
 
 // All rows of the operand times kPanels panels, kRows at a time.
@@ -100,6 +107,7 @@ void multiply_rows(const MatrixTask& task, i32 first) {
               .steps = (task.w->cols() + kStepCols<kType> - 1) / kStepCols<kType>,
               .out = task.out + first * kPanelRows,
               .out_stride = task.out_stride};
+  block.run = task.run > 0 ? task.run / kStepCols<kType> : block.steps;
   for (i32 p = 0; p < kPanels; ++p) block.panel[p] = task.panel(first + p);
   i32 left = task.rows;
   const auto take = [&](i32 rows, void (*kernel)(const Block&)) {

@@ -24,6 +24,7 @@ struct MatrixTask {
   i32 first_panel = 0, panels = 0;
   float* out = nullptr;  // the narrow kernel writes the padding rows too
   i64 out_stride = 0;    // floats; at least 16 * panels
+  i32 run = 0;  // columns whose terms the wide kernel adds one by one; sums of runs are added then; 0: all
 
   const u8* panel(i32 p) const { return w->data.data + w->table[first_panel + p]; }
 };
