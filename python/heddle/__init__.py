@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from heddle.model import from_transformers, load
     from heddle.own.folder import load_ops
+    from heddle.own.kernel import KernelPlan, Launch, TensorMap
     from heddle.own.op import Op
     from heddle.patching import is_patched, patch, patched, unpatch
     from heddle.paths import last_path, set_backend

@@ -3,9 +3,24 @@
 from heddle import ops
 from heddle.errors import InvalidArgument, named
 
+TYPE_CHECKING = False  # a type checker takes it for true
+if TYPE_CHECKING:
+    from typing import Literal, TypedDict, TypeVar, overload
+
+    from torch import Tensor
+    from torch.nn.attention.flex_attention import BlockMask
+
+    T = TypeVar("T", bound=ops.Tensor)
+
+    class BlockLists(TypedDict):
+        kv_num_blocks: Tensor
+        kv_indices: Tensor
+        block_q: int
+        block_k: int
+
 
 @named
-def block_lists(mask):
+def block_lists(mask: "BlockMask") -> "BlockLists":
     """Turns a BlockMask of torch's flex_attention into named arguments of heddle.ops.flash_attention.
 
     flash_attention(q, k, v, **block_lists(mask), causal=True) visits the blocks that the mask lists, and in
@@ -23,6 +38,40 @@ def block_lists(mask):
         counts, indices = counts + full, both.gather(-1, place)
     queries, keys = mask.BLOCK_SIZE
     return {"kv_num_blocks": counts, "kv_indices": indices, "block_q": queries, "block_k": keys}
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def power_attention(
+        q: T,
+        k: T,
+        v: T,
+        log_gates: T | None = None,
+        *,
+        power: Literal[2, 4] = 2,
+        scale: float | None = None,
+        chunk: int | None = 1024,
+        normalise: bool = True,
+        eps: float = 1e-6,
+        state: T | None = None,
+        return_state: Literal[False] = False,
+    ) -> T: ...
+    @overload
+    def power_attention(
+        q: T,
+        k: T,
+        v: T,
+        log_gates: T | None = None,
+        *,
+        power: Literal[2, 4] = 2,
+        scale: float | None = None,
+        chunk: int | None = 1024,
+        normalise: bool = True,
+        eps: float = 1e-6,
+        state: T | None = None,
+        return_state: Literal[True],
+    ) -> tuple[T, T]: ...
 
 
 @named

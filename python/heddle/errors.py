@@ -43,7 +43,7 @@ class CompilerMissing(Unsupported):
 class CompileError(Error):
     """A body did not compile. `log` has the compiler's messages, `line` the line of the first error."""
 
-    def __init__(self, message, log="", line=None):
+    def __init__(self, message: str, log: str = "", line: int | None = None) -> None:
         super().__init__(message)
         self.log = log or message
         self.line = line

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from heddle import _heddle
 from heddle.display import code, table
@@ -20,11 +19,22 @@ from heddle.scheduling import BackwardScheduler as BackwardScheduler
 from heddle.scheduling import LevelBatchedScheduler as LevelBatchedScheduler
 from heddle.scheduling import check_scheduler
 
+TYPE_CHECKING = False  # a type checker takes it for true
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    from heddle.ops import Tensor
+    from heddle.scheduling import Work
+
+    Scheduler = str | Callable[[Work], object] | type
+    Numbers = NDArray[numpy.int64]
+
 _default_scheduler = "level_batched"
 
 
 @named
-def set_default_scheduler(scheduler: "str | Callable[..., Any] | type") -> None:
+def set_default_scheduler(scheduler: "Scheduler") -> None:
     """Sets the scheduler of Megakernels that are made from now on and have none.
 
     It is a name of `schedulers()`, or a function of `heddle.Work`.
@@ -50,7 +60,7 @@ class MegakernelConfig:
     """
 
     tracing: bool = False
-    scheduler: str | Callable[..., Any] | None = None
+    scheduler: "Scheduler | None" = None
     executor: str | None = None
     workers: int = 0
 
@@ -78,10 +88,10 @@ class ScheduledOp:
     """A call that a Megakernel runs: the op, its tensors by name (outputs too), its attributes."""
 
     op: str
-    tensors: dict[str, Any]
-    attributes: dict[str, Any] = field(default_factory=dict)
+    tensors: "dict[str, Tensor]"
+    attributes: dict[str, int | float | str] = field(default_factory=dict)
 
-    def on(self, **tensors: Any) -> "ScheduledOp":
+    def on(self, **tensors: "Tensor") -> "ScheduledOp":
         """Calls it on other tensors."""
         _require_known(self.op, tensors)
         return replace(self, tensors={**self.tensors, **tensors})
@@ -105,7 +115,9 @@ def _name_of(op):
 
 
 @named
-def schedule(op: str | Callable[..., Any], **arguments: Any) -> ScheduledOp:
+def schedule(
+    op: str | Callable[..., object], **arguments: "Tensor | int | float | str | None"
+) -> ScheduledOp:
     """Schedules a call of an op, given by name or as a function of heddle.ops, with all its tensors.
 
     Outputs are arguments too, by the names that `heddle.ops.info(op)` lists.
@@ -155,16 +167,16 @@ class Trace:
     """The instructions of the last run, by worker and time. All fields but the names are arrays of NumPy, one
     element for each instruction; times are nanoseconds since the run began."""
 
-    worker: Any
-    unit: Any  # the thread or multiprocessor that the worker ran on
-    role: Any  # 0: it computes; 1: it loads
-    call: Any  # index of `nodes` and `ops`; -1: it only waits and signals
-    fetched: Any
-    ready: Any  # its waits were over
-    computed: Any
-    done: Any  # it was signalled
-    bytes: Any
-    tile: Any  # [instructions, 4]
+    worker: "Numbers"
+    unit: "Numbers"  # the thread or multiprocessor that the worker ran on
+    role: "Numbers"  # 0: it computes; 1: it loads
+    call: "Numbers"  # index of `nodes` and `ops`; -1: it only waits and signals
+    fetched: "Numbers"
+    ready: "Numbers"  # its waits were over
+    computed: "Numbers"
+    done: "Numbers"  # it was signalled
+    bytes: "Numbers"
+    tile: "Numbers"  # [instructions, 4]
     nodes: tuple[str, ...]
     ops: tuple[str, ...]
 

@@ -27,11 +27,11 @@ class _Scope:
     def __init__(self, values):
         self._values, self._before = values, []
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before.append(_heddle.swap_settings(self._values))
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         _heddle.swap_settings(self._before.pop())
 
 
@@ -45,7 +45,7 @@ def _number(name, value, least):
     return value
 
 
-def set_nvtx(on=True):
+def set_nvtx(on: bool = True) -> None:
     """Puts a range of NVTX around each call of an op, "heddle.rms_norm", for Nsight Systems and Nsight
     Compute. They are there by themselves in a process that Nsight Systems started, and with HEDDLE_NVTX=1.
     Raises Unsupported where neither torch with CUDA nor the package nvtx is there."""
@@ -55,7 +55,14 @@ def set_nvtx(on=True):
 
 
 @named
-def set(policy, *, num_workers=1, max_configs=0, allow_failure=True, allow_reorder=False):
+def set(
+    policy: Policy,
+    *,
+    num_workers: int = 1,
+    max_configs: int = 0,
+    allow_failure: bool = True,
+    allow_reorder: bool = False,
+) -> _Scope:
     """Settings of this thread's calls, for a `with`.
 
     `num_workers`: how many configurations are compiled at once.

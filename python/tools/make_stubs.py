@@ -17,7 +17,7 @@ from heddle import _heddle
 
 WIDTH = 110
 HEAD = """# Written by python/tools/make_stubs.py from the fields of the ops.
-from typing import Any, Literal, NoReturn, Protocol, TypeVar
+from typing import Literal, NoReturn, Protocol, TypeVar
 
 from heddle.ops.info import OpInfo as OpInfo
 from heddle.ops.info import info as info
@@ -26,7 +26,8 @@ from heddle.ops.reductions import mean as mean
 from heddle.ops.reductions import sum as sum
 
 class Tensor(Protocol):
-    def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    @property
+    def __dlpack__(self) -> object: ...
 
 T = TypeVar("T", bound=Tensor)  # torch.Tensor, numpy.ndarray
 NAMES: tuple[str, ...]
@@ -76,11 +77,20 @@ def ops_stubs():
 
 # SETTINGS and OPTIONS stand for the keywords.
 MODEL = """# Written by python/tools/make_stubs.py from the settings of answers and engines.
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, overload
+from typing import Literal, TypedDict, overload
+
+import numpy
+from numpy.typing import NDArray
+
+from heddle.ops import Tensor
+from heddle.progress import Progress
+
+Tensors = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
+Tell = bool | Callable[[Progress], object]
 
 @dataclass(slots=True)
 class Token:
@@ -95,8 +105,11 @@ class Token:
 class Logits:
     @property
     def shape(self) -> tuple[int, int]: ...
-    def __dlpack__(self, **keywords: Any) -> Any: ...
+    def __dlpack__(self, **keywords: object) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Stats(TypedDict):
+STATS
 
 class Model:
     @overload
@@ -105,6 +118,8 @@ class Model:
         prompt: str | Sequence[int],
         *,
         reuse: bool | None = None,
+        priority: int = 0,
+        deadline: float | None = None,
 SETTINGS
     ) -> str: ...
     @overload
@@ -113,47 +128,76 @@ SETTINGS
         prompt: list[str] | tuple[str, ...] | list[list[int]] | tuple[list[int], ...],
         *,
         reuse: bool | None = None,
+        priority: int = 0,
+        deadline: float | None = None,
 SETTINGS
     ) -> list[str]: ...
+    @overload
+    def generate_tokens(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        reuse: bool | None = None,
+        priority: int = 0,
+        deadline: float | None = None,
+SETTINGS
+    ) -> list[Token]: ...
+    @overload
+    def generate_tokens(
+        self,
+        prompt: list[str] | tuple[str, ...] | list[list[int]] | tuple[list[int], ...],
+        *,
+        reuse: bool | None = None,
+        priority: int = 0,
+        deadline: float | None = None,
+SETTINGS
+    ) -> list[list[Token]]: ...
     def stream(
         self,
         prompt: str | Sequence[int],
         *,
         reuse: bool = False,
+        priority: int = 0,
+        deadline: float | None = None,
 SETTINGS
     ) -> Iterator[Token]: ...
     @overload
     def chat(
         self,
-        messages: str | Sequence[Mapping[str, Any]],
+        messages: str | Sequence[Mapping[str, object]],
         *,
         stream: Literal[False] = False,
         template: str | PathLike[str] | None = None,
-        variables: dict[str, Any] | None = None,
-        chat_template_kwargs: dict[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
         reuse: bool = True,
+        priority: int = 0,
+        deadline: float | None = None,
 SETTINGS
     ) -> str: ...
     @overload
     def chat(
         self,
-        messages: str | Sequence[Mapping[str, Any]],
+        messages: str | Sequence[Mapping[str, object]],
         *,
         stream: Literal[True],
         template: str | PathLike[str] | None = None,
-        variables: dict[str, Any] | None = None,
-        chat_template_kwargs: dict[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
         reuse: bool = True,
+        priority: int = 0,
+        deadline: float | None = None,
 SETTINGS
     ) -> Iterator[Token]: ...
     @overload
-    def logits(self, tokens: Sequence[int]) -> Any: ...
+    def logits(self, tokens: Sequence[int]) -> NDArray[numpy.float32]: ...
     @overload
-    def logits(self, tokens: Sequence[Sequence[int]]) -> list[Any]: ...
+    def logits(self, tokens: Sequence[Sequence[int]]) -> list[NDArray[numpy.float32]]: ...
     def tokenize(self, text: str, *, special: bool = True) -> list[int]: ...
     def detokenize(self, tokens: Sequence[int], *, skip_special: bool = False) -> str: ...
+    def update_weights(self, tensors: Tensors, *, pack_on_gpu: bool = False) -> None: ...
     @property
-    def stats(self) -> dict[str, Any]: ...
+    def stats(self) -> Stats: ...
     def close(self) -> None: ...
     def __enter__(self) -> Model: ...
     def __exit__(
@@ -164,13 +208,34 @@ SETTINGS
     ) -> None: ...
 
 def load(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | None = None,
     *,
     device: str = "auto",
+    tensors: Tensors | None = None,
+    model_config: object = None,
     ignore_generation: str | Sequence[str] = (),
+    progress: Tell | None = None,
+OPTIONS
+) -> Model: ...
+def from_transformers(
+    model: object,
+    *,
+    tokenizer: object = None,
+    device: str | None = None,
+    ignore_generation: str | Sequence[str] = (),
+    progress: Tell | None = None,
 OPTIONS
 ) -> Model: ...
 """
+
+STATS = "device: str\nnotes: list[str]\n" + "\n".join(
+    f"{name}: int"
+    for name in (
+        *("vocab", "max_context", "max_sequences", "weight_bytes", "kv_bytes", "steps", "launches"),
+        *("prompt_tokens", "shared_tokens", "new_tokens", "most_sequences", "put_off", "waiting", "running"),
+        "free_pages",
+    )
+)
 
 
 def keywords(described, indent):
@@ -179,6 +244,7 @@ def keywords(described, indent):
 
 def model_stubs():
     made = MODEL.replace("SETTINGS", keywords(_heddle.describe_settings(), 8))
+    made = made.replace("STATS", textwrap.indent(STATS, " " * 4))
     return made.replace("OPTIONS", keywords(_heddle.describe_options(), 4))
 
 

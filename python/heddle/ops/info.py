@@ -82,7 +82,7 @@ def _attribute(made):
 
 
 @named
-def info(name):
+def info(name: str) -> OpInfo:
     """Describes the op; raises InvalidArgument where there is none of that name."""
     made = _heddle.describe(name)
     return OpInfo(

@@ -9,14 +9,14 @@ from heddle.ops.functions import FUNCTIONS
 TYPE_CHECKING = False  # a type checker takes it for true; `import heddle.ops` is shorter without typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     T = TypeVar("T")
     Dims = int | Sequence[int] | None
 
 
 @named
-def sum(x: "T", dim: "Dims" = None, keepdim: bool = False, *, dtype: "Any" = None) -> "T":
+def sum(x: "T", dim: "Dims" = None, keepdim: bool = False, *, dtype: object = None) -> "T":
     """The sum over `dim`: a dimension, several, or None for all. It is added up in float32.
 
     The result has the dtype of x, or float32 where `dtype` says so. Dimensions may lie in any order; x is
@@ -26,7 +26,7 @@ def sum(x: "T", dim: "Dims" = None, keepdim: bool = False, *, dtype: "Any" = Non
 
 
 @named
-def mean(x: "T", dim: "Dims" = None, keepdim: bool = False, *, dtype: "Any" = None) -> "T":
+def mean(x: "T", dim: "Dims" = None, keepdim: bool = False, *, dtype: object = None) -> "T":
     """The mean over `dim`, as heddle.ops.sum; NaN where there are no elements."""
     return _reduced("mean", "mean", x, dim, keepdim, dtype)
 

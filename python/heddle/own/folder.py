@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import re
 import sys
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +31,7 @@ PARTS = (
 
 
 @named
-def load_ops(folder):
+def load_ops(folder: str | PathLike[str]) -> dict[str, type[Op]]:
     """Adds the ops of a folder, {name: class}: x.h and x.cuh in it, or in a folder of it. x.py may have
     `reference`, `backward`, `cases`, `tile`, `in_place`, `scratch`, `bound`, `configs` and `peers`, as a
     class of heddle.Op has them, and `plan` for the whole kernel x_kernel.sm80.cuh or x_kernel.sm90.cuh.

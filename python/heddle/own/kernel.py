@@ -64,7 +64,7 @@ class KernelPlan:
     """
 
     launches: Sequence[Launch]
-    constants: dict = field(default_factory=dict)
+    constants: dict[str, int] = field(default_factory=dict)
     workspace_bytes: int = 0
     cleared_bytes: int = 0
     file: str | None = None

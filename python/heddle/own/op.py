@@ -22,7 +22,17 @@ _torch = None  # heddle.torch.own, as soon as there is torch (`use_torch`)
 
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
+    from pathlib import Path
+    from typing import TypeVar
+
+    from heddle.ops import Tensor
+
+    T = TypeVar("T", bound=Tensor)
+    Declared = Mapping[str, tuple[str | None, str] | tuple[str | None, str, bool]]
+    Text = str | PathLike[str]
+    Numbers = Mapping[str, int]
 
 
 class Op:
@@ -59,20 +69,20 @@ class Op:
     """
 
     if TYPE_CHECKING:
-        reads: dict[str, Any]
-        writes: dict[str, Any]
-        tile: tuple[str, ...] | dict[str, int]
-        body: Any
+        reads: Declared
+        writes: Declared
+        tile: tuple[str, ...] | Mapping[str, int | str]
+        body: Text | None
+        reference: Callable[..., object] | None
+        backward: Callable[..., object] | None
+        in_place: bool
         scratch: str | tuple[str, ...]
-        cases: list[dict[str, Any]] | None
+        cases: Sequence[Mapping[str, int | float | str]] | None
         bound: float
-        kernel: Any
-        plan: Any
-        configs: Any
-        peers: Any
-
-        # A call gives tensors, which a checker may take for an object of the class.
-        def __getattr__(self, name: str) -> Any: ...
+        kernel: Text | Mapping[str, Text] | None
+        plan: Callable[..., object] | None
+        configs: Sequence[Numbers]
+        peers: Mapping[str, Callable[..., object]]
 
     header, order, matrices = None, (), {}  # set in a class that heddle.load_ops makes
     kernel, plan, configs, peers = None, None, (), {}
@@ -87,7 +97,7 @@ class Op:
     cases = None
     bound = 1e-5
 
-    def __init_subclass__(cls, **keywords: "Any") -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         cls._made = None
         if cls.writes:  # a class without is one to derive from
@@ -95,9 +105,14 @@ class Op:
             _declared.append(weakref.ref(cls))
             follow_torch()  # torch.compile must know of it before it first meets a call
 
-    def __new__(
-        cls, *tensors: "Any", out: "Any" = None, backend: "str | None" = None, **arguments: "Any"
-    ) -> "Any":
+    # A checker takes the result for one tensor; several come as a tuple.
+    def __new__(  # type: ignore[misc]
+        cls,
+        *tensors: "T | None",
+        out: "T | tuple[T | None, ...] | dict[str, T] | None" = None,
+        backend: str | None = None,
+        **arguments: "T | int | float | str | None",
+    ) -> "T":
         """Calls the op: inputs by position or name; outputs are made, or given as `out`. `backend`: "kernel",
         "reference" ("ref"), or None for what heddle.set_backend chose."""
         if _torch is not None and _torch.is_compiling():
@@ -117,7 +132,7 @@ class Op:
             _heddle.swap_backend(*before)
 
     @classmethod
-    def schedule(cls, **arguments: "Any") -> ScheduledOp:
+    def schedule(cls, **arguments: "Tensor | int | float | str | None") -> ScheduledOp:
         """A call for a Megakernel, with all its tensors by name, and its attributes."""
         name = cls._prepare("kernel")
         cls._require_attributes(arguments)
@@ -129,7 +144,7 @@ class Op:
         )
 
     @classmethod
-    def compile(cls) -> "Any":
+    def compile(cls) -> "Path":
         """Compiles the body for the CPU if that was not done yet; the path of its library."""
         made = _made(cls)
         with _lock:

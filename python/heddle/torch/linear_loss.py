@@ -7,6 +7,10 @@ from heddle.errors import InvalidArgument, named
 from heddle.torch.gradient import apply_of_function, is_watched, refusing_of
 from heddle.torch.register import register_composed
 
+TYPE_CHECKING = False  # a type checker takes it for true
+if TYPE_CHECKING:
+    from typing import Literal
+
 CHUNK_BYTES = 128 << 20  # logits in memory at once, and x's gradient where it grows with them
 SMALL_BYTES = 1 << 20  # losses and everything else
 SLICE_BYTES = 64 << 20  # a part of weight's gradient, before it is added to the whole
@@ -221,17 +225,17 @@ def _require_tensors(x, weight, target):
 
 @named
 def linear_cross_entropy(
-    x,
-    weight,
-    target,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    target: torch.Tensor,
     *,
-    ignore_index=-100,
-    label_smoothing=0.0,
-    softcap=0.0,
-    z_loss=0.0,
-    reduction="mean",
-    chunk_rows=None,
-):
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    z_loss: float = 0.0,
+    reduction: 'Literal["mean", "sum", "none"]' = "mean",
+    chunk_rows: int | None = None,
+) -> torch.Tensor:
     """cross_entropy of x @ weight.T, whose logits are never all in memory.
 
     x [..., K], weight [V, K], target [...]. Logits of `chunk_rows` rows are in memory; by default as many as
