@@ -60,6 +60,7 @@ struct KernelPlan {
   std::string note;                    // why it is not launched in a faster way, for people
   std::string file;                    // "sm90": the device file is x_kernel.sm90.cuh
   bool of_body = false;                // no file: kit/value_kernel.cuh makes it of the tile body
+  bool from_anywhere = false;          // tensors may begin at addresses that are no multiples of 16
   OpConfig constants;                  // replace those of the file's `KernelConfig`
   std::vector<KernelLaunch> launches;  // one after the other
   i64 workspace_bytes = 0;
@@ -67,8 +68,8 @@ struct KernelPlan {
 };
 
 // Plans a call whose arguments were checked. `config`: one of OpSpec::configs that names a kernel, or without values: the
-// best for this call. Whether it fits follows from dtypes, sizes and strides; the caller looks after addresses, which must
-// be multiples of 16. Nothing that orders a sum may follow from the number of rows or of multiprocessors.
+// best for this call. Whether it fits follows from dtypes, sizes and strides, and from which addresses are multiples of 16 (null
+// is one). The caller takes no plan where some are not, unless it is `from_anywhere`. Nothing that orders a sum may follow from the number of rows or of multiprocessors.
 using KernelRule =
     std::function<KernelPlan(const std::byte* args, const KernelTarget& target, const OpConfig& config)>;
 

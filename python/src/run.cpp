@@ -266,9 +266,9 @@ class Call {
     });
     if (complete && place_.kind != MemoryPlace::Kind::kGpu) return;
     static thread_local CallCache<OutputPlan> cache;
-    u64 place = place_.kind == MemoryPlace::Kind::kGpu ? 2 * u64(place_.device) + 2 : 0;
+    u64 place = place_.kind == MemoryPlace::Kind::kGpu ? (u64(place_.device) + 1) << 16 : 0;
     constexpr u64 kAlignment = 16;  // bytes; CallNeeds depend on it
-    if (entry_.op.kernel && place > 0) place += u64(cache.layout(entry_.op).is_aligned(args_, kAlignment));
+    if (entry_.op.kernel && place > 0) place += cache.layout(entry_.op).misaligned(args_, kAlignment);
     const OutputPlan& plan = cache.find(entry_.op, args_, tuned_ ? &tuned_->config : nullptr, place,
                                         [&](const CallLayout&) { return this->plan(); });
     workspace_bytes_ = plan.workspace_bytes, body_ = plan.body;

@@ -114,6 +114,36 @@ def test_gradients_of_norms_of_any_width(columns):
         assert (one.double() - right).abs().max() < 0.01 * right.abs().max()
 
 
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_products_have_the_same_bits_wherever_lines_begin(layout, dtype):
+    m, n, k = 1030, 1411, 525
+
+    def matrix(rows, columns, turned, first, gap):
+        """Zeros, whose lines lie `gap` elements apart, in ones; the first begins at element `first`."""
+        lines, line = (columns, rows) if turned else (rows, columns)
+        room = torch.ones(first + lines * (line + gap) + 8, dtype=dtype, device="cuda")
+        made = torch.as_strided(room, (lines, line), (line + gap, 1), first).zero_()
+        return room, made.t() if turned else made
+
+    left, right = torch.randn(m, k, device="cuda"), torch.randn(k, n, device="cuda")
+    turned = [letter == "t" for letter in layout]
+    wanted = None
+    for first, gap in ((0, -1), (0, 0), (0, 1), (1, 0), (4, 3), (7, 16)):
+        sides = [(m, k, turned[0]), (k, n, turned[1]), (m, n, False)]
+        # -1: lines begin at multiples of 16 bytes
+        gaps = [-(c if not t else r) % 8 if gap < 0 else gap for r, c, t in sides]
+        (_, a), (_, b), (room, y) = (matrix(*side, first, by) for side, by in zip(sides, gaps, strict=True))
+        heddle.ops.mm(a.copy_(left), b.copy_(right), out=y)
+        if wanted is None:
+            wanted = y.clone()
+            exact = left.to(dtype).double() @ right.to(dtype).double()
+            torch.testing.assert_close(wanted.double(), exact, atol=0.02, rtol=2**-8)
+        assert torch.equal(y, wanted), (first, gap, heddle.last_path().body)
+        y.fill_(1)
+        assert (room == 1).all(), "what lies between the lines is not stored"
+
+
 def test_scattered_inputs_are_copied():
     x, weight = torch.randn(8, 6, device="cuda").T, torch.ones(8, device="cuda")
     wanted = heddle.ops.rms_norm(x.contiguous(), weight)

@@ -216,6 +216,127 @@ def test_tensor_maps_are_data():
     numpy.testing.assert_array_equal(y.numpy(), x)
 
 
+COPIED = """
+#include "heddle/kit/move/copy_lines.cuh"
+
+struct KernelConfig {
+  static constexpr i32 kBytes = 1;  // an element has
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = 64;
+
+  static void run(const Args& a, const TensorMap*, u8*) {
+    constexpr i32 kBytes = Config::kBytes;
+    copy_lines<kBytes>(u32(a.y.size[0]), a.columns * kBytes, a.y.data, a.y.size[1] * 4,
+                       [&](u32 line) { return a.x.data + (a.first + i64(line) * a.apart) * kBytes; });
+  }
+};
+"""
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_lines_that_begin_anywhere_are_copied(size):
+    """`size`: bytes of an element. Floats are what the op's tensors are made of, and nothing else."""
+    parts = {
+        "reads": {"x": (heddle.f32, "one, N")},
+        "writes": {"y": (heddle.f32, "M, D")},
+        "tile": ("M",),
+        "__annotations__": {"first": int, "apart": int, "columns": int, "one": int},
+        "kernel": COPIED,
+        "plan": staticmethod(
+            lambda call, gpu: heddle.KernelPlan(
+                [heddle.Launch(grid=3, threads=64)], constants={"bytes": size}
+            )
+        ),
+    }
+    name = f"Copied{size}"
+    op = type(name, (heddle.Op,), {**parts, "first": 0, "apart": 1, "columns": 1, "one": 1})
+    lines, word = 5, 16 // size
+    x = RANDOM.integers(1, 127, 80000).astype("u1")
+    source = on_gpu(x.view("f")[None])
+    for columns in (1, 3, 7, 8, 9, 15, 17, 33, 40, 513, 2056, 3001):
+        for first in (0, 1, 3, 4, 7, 11):
+            y = on_gpu(numpy.full((lines, 12288), 101, "u1").view("f"))
+            apart = columns + first % 3
+            op(source, first=first, apart=apart, columns=columns, out=y)
+            made = y.numpy().view(f"u{size}")
+            for line in range(lines):
+                begin = first + line * apart
+                wanted = x.view(f"u{size}")[begin : begin + columns]
+                numpy.testing.assert_array_equal(made[line, :columns], wanted)
+            after = made[:, -(-columns // word) * word :]
+            assert (after.view("u1") == 101).all(), "words after the line are not stored"
+
+
+STORED = """
+#include "heddle/kit/move/store_tile.cuh"
+
+struct KernelConfig {
+  static constexpr i32 kColumns = 8;  // of the tile
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = 128;
+
+  static void run(const Args& a, const TensorMap*, u8*) {
+    constexpr DType kType = Config::types().y.dtype;
+    Tensor y = a.y;
+    y.data += a.first * size_of(kType);
+    y.size[0] = a.rows, y.size[1] = a.columns, y.stride[0] = a.apart;
+    float sums[Config::kColumns / 2];
+    for (i32 i = 0; i < Config::kColumns / 2; ++i) {
+      const i32 row = i32(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4) + i / 2 % 2 * 8;
+      const i32 column = i / 4 * 8 + i32(threadIdx.x % 4) * 2 + i % 2;
+      sums[i] = float((row * 31 + column) % 1024);
+    }
+    store_sums_anywhere<kType>(sums, arch::on_chip(arch::dynamic_shared()), y, 2, 4);
+  }
+};
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("columns", [64, 128, 24])
+def test_sums_are_stored_to_rows_that_begin_anywhere(dtype, columns):
+    """A tile of 64 rows, from row 2 and column 4 on, of matrices that end in it and of larger ones."""
+
+    def plan(call, gpu):
+        if gpu.arch < 90:
+            return "there are no stores of matrices"
+        launch = heddle.Launch(grid=1, threads=128, shared_bytes=64 * 512)
+        return heddle.KernelPlan([launch], constants={"columns": columns})
+
+    names = ("first", "apart", "rows", "columns", "one")
+    parts = {
+        "writes": {"y": (None, "one, N")},
+        "tile": ("N",),
+        "__annotations__": dict.fromkeys(names, int),
+        "kernel": STORED,
+        "plan": staticmethod(plan),
+    }
+    op = type(f"Stored{columns}", (heddle.Op,), {**parts, **dict.fromkeys(names, 1)})
+    tile = (numpy.arange(64)[:, None] * 31 + numpy.arange(columns)) % 1024
+    for rows, wide, first, gap in (
+        (80, 160, 8, 0),
+        (80, 161, 8, 0),
+        (40, 67, 3, 0),
+        (66, 23, 0, 2),
+        (9, 5, 1, 0),
+    ):
+        apart = wide + gap
+        y = on_gpu(numpy.full((1, first + rows * apart), -1, dtype))
+        op(first=first, apart=apart, rows=rows, columns=wide, out=y)
+        wanted = numpy.full((rows, apart), -1, dtype)
+        inside = tile[: rows - 2, : wide - 4]
+        wanted[2 : 2 + inside.shape[0], 4 : 4 + inside.shape[1]] = inside
+        made = y.numpy()[0]
+        numpy.testing.assert_array_equal(made[first:].reshape(rows, apart), wanted)
+        assert (made[:first] == -1).all()
+
+
 def refusing(call, gpu):
     return "it does not like it"
 

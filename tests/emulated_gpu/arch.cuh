@@ -150,6 +150,10 @@ template <u32 kNumber, u32 kThreads>
 inline void sync_threads() {
   emulated::meet(emulated::current->barriers[kNumber], kThreads, "the consumers");
 }
+template <u32 kThreads>
+inline void sync_threads(u32 number) {
+  emulated::meet(emulated::current->barriers[number], kThreads, "a group");
+}
 
 inline u32 load_acquire(const u32* address) {
   emulated::yield("a word in memory");
@@ -215,6 +219,22 @@ inline void load_transposed(u32 (&to)[4], const void* row) {
     };
     to[i] = element(0) | element(1) << 16;
   }
+}
+
+// Lane l gives the address of row l % 8 of matrix l / 8, and elements {2 c, 2 c + 1} of row l / 4 of each.
+template <class... Words>
+inline void store_matrices(OnChip row, Words... words) {
+  const auto* rows = emulated::exchange(reinterpret_cast<u64>(row.at));
+  const u32 lane = threadIdx.x % 32;
+  const u32 all[] = {words...};
+  for (u32 i = 0; i < sizeof...(words); ++i)
+    std::memcpy(reinterpret_cast<u8*>(rows[8 * i + lane / 4]) + lane % 4 * 4, &all[i], 4);
+}
+inline void store_shared(OnChip at, float first, float second) {
+  reinterpret_cast<float*>(at.at)[0] = first, reinterpret_cast<float*>(at.at)[1] = second;
+}
+inline u32 load_shared(OnChip at) {
+  return *reinterpret_cast<const u32*>(at.at);
 }
 
 // sums[16, 8] += a[16, 8 kPer] b[8 kPer, 8], with the lane layout of mma.m16n8, of registers with kPer elements.

@@ -64,7 +64,7 @@ struct Folder {
 fs::path headers_of(const Program& program) {
   std::vector<std::pair<std::string, std::string>> files = program.headers;
   files.emplace_back("heddle/kit/arch/common.cuh", read(EMULATED_GPU_SOURCE "/arch.cuh"));
-  for (const std::string name : {"memory", "mma", "numbers", "on_chip", "thread"})
+  for (const std::string name : {"matrices", "memory", "mma", "numbers", "on_chip", "thread"})
     files.emplace_back("heddle/kit/arch/" + name + ".cuh",
                        "#pragma once\n// " + name + "\n#include \"heddle/kit/arch/common.cuh\"\n");
   for (const std::string name : {"cluster.cuh", "wgmma.cuh"})

@@ -17,6 +17,7 @@
 #include "heddle/ops/flash_attention/flash_attention_backward.h"
 #include "heddle/ops/matmul/bmm.h"
 #include "heddle/ops/matmul/matmul.h"
+#include "heddle/ops/matmul/operand_copy.h"
 #include "heddle/ops/matmul/scaled_mm.h"
 #include "tests/kernels/h100.h"
 
@@ -47,10 +48,6 @@ TEST(WholeKernel, SaysWhatDoesNotFit) {
   const auto why = [](const Matmul& args) { return plan_of(args).why_not; };
   EXPECT_EQ(why(product(33, 64, 72)), "");
   EXPECT_EQ(why(product(33, 64, 72, DType::kF16, false, false)), "");
-  EXPECT_EQ(why(product(33, 64, 71)), "a's rows are 142 bytes apart; must be a multiple of 16");
-  EXPECT_EQ(why(product(33, 60, 72)), "y's rows are 120 bytes apart; must be a multiple of 16");
-  EXPECT_EQ(why(product(33, 64, 72, DType::kBf16, true)),
-            "a's columns are 66 bytes apart; must be a multiple of 16");
   EXPECT_EQ(why(product(32, 64, 72, DType::kF32)),
             "a is f32 and b is f32; must both be bf16 or f16, or f32 where tf32 is allowed");
   Matmul codes = product(32, 64, 72);
@@ -59,6 +56,52 @@ TEST(WholeKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(why(codes), "b has scales");
   EXPECT_NE(plan_of(product(33, 64, 72), cuda::kernel_target_of("sm_80")).why_not, "");
   EXPECT_NE(plan_of(product(33, 64, 72), cuda::kernel_target_of("sm_100a")).why_not, "");
+}
+
+// Bulk copies bring lines that begin at multiples of 16 bytes: other operands are copied first, and threads store y.
+TEST(WholeKernel, CopiesOperandsThatLieAnywhere) {
+  const auto why = [](const Matmul& args) { return plan_of(args).why_not; };
+  const KernelPlan whole = plan_of(product(33, 64, 72));
+  EXPECT_EQ(whole.launches.size(), 1u);
+  EXPECT_EQ(whole.workspace_bytes, 0);
+  EXPECT_FALSE(whole.constants.contains("copies") || whole.constants.contains("direct"));
+
+  const KernelPlan odd_rows = plan_of(product(33, 64, 71));
+  EXPECT_EQ(odd_rows.constants.at("copies"), kCopiesA | kCopiesB);
+  EXPECT_FALSE(odd_rows.constants.contains("direct"));
+  EXPECT_EQ(odd_rows.workspace_bytes, (33 + 64) * 256) << "lines of 142 bytes take 256";
+  ASSERT_EQ(odd_rows.launches.size(), 2u);
+  EXPECT_EQ(odd_rows.launches[0].name, "CopyKernel");
+  EXPECT_TRUE(odd_rows.launches[0].maps.empty());
+  const std::vector<KernelMap>& maps = odd_rows.launches[1].maps;
+  ASSERT_EQ(maps.size(), 3u);
+  EXPECT_TRUE(maps[0].in_workspace && maps[1].in_workspace && !maps[2].in_workspace);
+  EXPECT_EQ(maps[0].offset, 0);
+  EXPECT_EQ(maps[1].offset, 33 * 256);
+  EXPECT_EQ(maps[1].stride[1], 256);
+  EXPECT_EQ(maps[1].size[0], 71) << "nothing reads what pads a line";
+
+  const KernelPlan odd_columns = plan_of(product(33, 60, 72));
+  EXPECT_EQ(odd_columns.constants.at("direct"), 1);
+  EXPECT_EQ(odd_columns.launches.size(), 1u) << "no operand is copied";
+  EXPECT_EQ(odd_columns.launches[0].maps.size(), 2u);
+  Matmul gaps = product(33, 61, 72);
+  gaps.y.stride[0] = 64;
+  EXPECT_EQ(plan_of(gaps).constants.at("direct"), 1) << "a bulk store would write what lies between rows";
+  EXPECT_EQ(why(product(1000, 33, 33)),
+            "it has few columns and terms, and operands that would have to be copied first");
+  EXPECT_EQ(why(product(1000, 33, 40)), "") << "nothing is copied";
+
+  Matmul shifted = product(33, 64, 72);
+  shifted.b.data.data = reinterpret_cast<u8*>(size_t(1024 + 8));
+  const KernelPlan by_address = plan_of(shifted);
+  EXPECT_TRUE(by_address.from_anywhere);
+  EXPECT_EQ(by_address.constants.at("copies"), kCopiesB);
+  shifted.b.data.data = reinterpret_cast<u8*>(size_t(1024));
+  EXPECT_EQ(plan_of(shifted).launches.size(), 1u);
+  for (const auto& [name, value] : whole.constants.values())
+    EXPECT_EQ(by_address.constants.at(name), value)
+        << "tiles, and so bits, are those of aligned operands: " << name;
 }
 
 TEST(WholeKernel, MultipliesF32WhereTf32IsAllowed) {
@@ -90,8 +133,8 @@ Matrices stack(i32 batches, i32 rows, i32 columns, bool transposed, u32 buffer) 
 TEST(WholeKernel, MultipliesBatchesInOneLaunch) {
   const auto plan_of_batches = [](const Bmm& args) { return get_op("bmm").kernel(bytes(args), h100(), {}); };
   Bmm args{.a = stack(12, 100, 64, false, 0),
-           .b = stack(12, 64, 40, false, 1),
-           .y = stack(12, 100, 40, false, 2).data};
+           .b = stack(12, 64, 72, false, 1),
+           .y = stack(12, 100, 72, false, 2).data};
   const KernelPlan plan = plan_of_batches(args);
   ASSERT_EQ(plan.why_not, "");
   ASSERT_EQ(plan.launches.size(), 1u);
@@ -102,8 +145,9 @@ TEST(WholeKernel, MultipliesBatchesInOneLaunch) {
   }
   EXPECT_EQ(plan.launches[0].grid % 12, 0u) << "as many tiles of each";
   args.b.data.stride[0] = 0;
-  EXPECT_EQ(plan_of_batches(args).why_not,
-            "b's matrices are 0 bytes apart; must be a positive multiple of 16");
+  const KernelPlan copies = plan_of_batches(args);
+  EXPECT_EQ(copies.constants.at("copies"), kCopiesB) << "maps have no distance of 0";
+  EXPECT_EQ(copies.launches.at(1).maps[1].stride, (std::array<i64, 5>{0, 256, 64 * 256}));
   Bmm one{.a = stack(1, 100, 64, false, 0),
           .b = stack(1, 64, 40, false, 1),
           .y = stack(1, 100, 40, false, 2).data};

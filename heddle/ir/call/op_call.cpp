@@ -307,10 +307,12 @@ bool CallLayout::has_addresses(const std::byte* args) const {
   });
 }
 
-bool CallLayout::is_aligned(const std::byte* args, u64 bytes) const {
-  return std::ranges::all_of(addresses_, [&](const Address& address) {
-    return tensor_at(address, args).rank == 0 || value_of(address, args) % bytes == 0;
-  });
+u32 CallLayout::misaligned(const std::byte* args, u64 bytes) const {
+  u32 found = 0;
+  for (size_t i = 0; i < addresses_.size(); ++i)
+    if (tensor_at(addresses_[i], args).rank > 0 && value_of(addresses_[i], args) % bytes != 0)
+      found |= 1u << std::min<size_t>(i, 15);
+  return found;
 }
 
 std::vector<const void*> CallLayout::addresses(const std::byte* args) const {

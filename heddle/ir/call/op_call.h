@@ -126,8 +126,8 @@ class CallLayout {
   bool same(const std::byte* a, const std::byte* b) const;
   // Checks that every tensor that exists has an address aligned for its elements. If false, say_why() throws.
   bool has_addresses(const std::byte* args) const;
-  // True if every address is a multiple of `bytes`.
-  bool is_aligned(const std::byte* args, u64 bytes) const;
+  // Bit i: address i is no multiple of `bytes`; the last bit stands for all from the 16th on.
+  u32 misaligned(const std::byte* args, u64 bytes) const;
   [[noreturn]] void say_why(const OpSpec& op, const std::byte* args) const;
   // Addresses, in the order of the arguments; null if a tensor does not exist.
   std::vector<const void*> addresses(const std::byte* args) const;

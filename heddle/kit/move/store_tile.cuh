@@ -80,4 +80,46 @@ inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const Ten
   arch::commit_stores();
 }
 
+// Stores sums from a row and a column on to a matrix whose rows begin anywhere, as far as it has them: words of 32 bits, row by
+// row. A warp stores what it has staged itself, so that no group waits.
+template <DType kType, i32 kSums>
+inline void store_sums_anywhere(const float (&sums)[kSums], arch::OnChip stage, const Tensor& y, i32 row,
+                                i32 column) {
+  constexpr tile::OperandTile kTile = stored_box(kType);
+  constexpr i32 kSize = size_of(kType), kColumns = 2 * kSums, kWords = kColumns * kSize / 4;
+  const i32 width = min(kColumns, y.size[1] - column), begin = i32(threadIdx.x / 32 % 4) * 16;
+  __syncwarp();  // all have read what it had
+  stage_sums<kType>(sums, stage);
+  __syncwarp();
+#pragma unroll 4
+  for (i32 r = begin; r < min(begin + 16, y.size[0] - row); ++r) {
+    const auto word = [&](i32 w) {
+      const u32 place = u32(w / 32 * kTile.bytes() + r * kTile.span + w % 4 * 4);
+      return arch::load_shared(stage + (place + kTile.permuted(u32(w % 32 / 4), u32(r)) * 16));
+    };
+    u8* const to = y.data + ((row + r) * y.stride[0] + column) * kSize;
+#pragma unroll
+    for (i32 w = i32(threadIdx.x % 32); w < kWords; w += 32) {
+      const u32 own = word(w);
+      if constexpr (kSize == 4) {
+        if (w < width) reinterpret_cast<u32*>(to)[w] = own;
+      } else {
+        // Where a row begins in the middle of a word of memory, each word has the end of one pair and the beginning of the next.
+        const bool is_odd = reinterpret_cast<u64>(to) % 4 != 0;
+        const u32 pair = is_odd ? own << 16 | (w > 0 ? word(w - 1) >> 16 : 0) : own;
+        const i32 first = 2 * w - i32(is_odd);
+        u16* const place = reinterpret_cast<u16*>(to) + first;
+        const bool has_first = first >= 0 && first < width, has_second = first + 1 < width;
+        if (has_first && has_second) {
+          *reinterpret_cast<u32*>(place) = pair;
+        } else {
+          if (has_first) place[0] = u16(pair);
+          if (has_second) place[1] = u16(pair >> 16);
+        }
+        if (is_odd && w == kWords - 1 && width == kColumns) place[2] = u16(own >> 16);
+      }
+    }
+  }
+}
+
 }  // namespace heddle::device

@@ -23,8 +23,8 @@ Matrix codes_input(DType type, i32 rows, i32 cols, bool transposed, i32 groups, 
 struct Size {
   i32 m, n, k;
 };
-constexpr Size kSizes[] = {{1, 1, 1},   {1, 48, 64},  {3, 37, 65},    {70, 1, 9},
-                           {9, 300, 1}, {65, 33, 40}, {130, 96, 136}, {257, 140, 72}};
+constexpr Size kSizes[] = {{1, 1, 1},    {1, 48, 64},    {3, 37, 65},    {70, 1, 9},  {9, 300, 1},
+                           {65, 33, 40}, {130, 96, 136}, {257, 140, 72}, {5, 131, 67}};
 
 }  // namespace
 

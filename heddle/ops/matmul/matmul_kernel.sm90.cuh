@@ -15,6 +15,7 @@
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/copy_lines.cuh"
 #include "heddle/kit/move/exchange.cuh"
 #include "heddle/kit/move/next_tile.cuh"
 #include "heddle/kit/move/roles.cuh"
@@ -24,6 +25,7 @@
 #include "heddle/kit/move/tile_mma.cuh"
 #include "heddle/kit/rows/vec8.cuh"
 #include "heddle/ops/matmul/matmul.h"
+#include "heddle/ops/matmul/operand_copy.h"
 #include "heddle/ops/matmul/product_memory.h"
 #include "heddle/tile/raster.h"
 
@@ -36,6 +38,9 @@ struct KernelConfig {
   static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
   static constexpr i32 kCluster = 1;             // CTAs along M that share b
   static constexpr i32 kSplit = 1;               // parts of k, each in a CTA of its own
+  // These serve matrices whose lines or pointers are no multiples of 16 bytes.
+  static constexpr i32 kCopies = 0;  // operands that are copied first: kCopiesA, kCopiesB
+  static constexpr i32 kDirect = 0;  // 1: threads store y
   // These serve fp8. Products add with 14 bits of fraction: the sums of each slab are added to others in f32 (DeepSeek-V3, section 3.3.2).
   static constexpr i32 kPromotes = 0;
   static constexpr i32 kScales =
@@ -156,6 +161,31 @@ inline void scale_sums(float (&sums)[kSums], const Args& a, i32 m, i32 n) {
   }
 }
 
+// Copies the operands that bulk copies cannot bring to the workspace, one after the other.
+template <class Config>
+struct CopyKernel {
+  using Args = decltype(Config::types());
+  static constexpr Args kTypes = Config::types();
+  static constexpr u32 kThreads = 256;
+
+  static void run(const Args& a, const TensorMap*, u8* workspace) {
+    if constexpr ((Config::kCopies & kCopiesA) != 0) {
+      copy<size_of(kTypes.a.data.dtype)>(a.a.data, workspace);
+      workspace += OperandCopy(a.a.data).all();
+    }
+    if constexpr ((Config::kCopies & kCopiesB) != 0) copy<size_of(kTypes.b.data.dtype)>(a.b.data, workspace);
+  }
+  template <i32 kBytes>
+  static void copy(const Tensor& data, u8* to) {
+    const OperandCopy made(data);
+    copy_lines<kBytes>(u32(made.lines), made.bytes, to, made.pitch, [&](u32 line) {
+      if constexpr (kTypes.y.rank == 2) return data.data + line * data.stride[0] * kBytes;
+      const u32 matrix = line / u32(data.size[1]), row = line - matrix * u32(data.size[1]);
+      return data.data + (matrix * data.stride[0] + row * data.stride[1]) * kBytes;
+    });
+  }
+};
+
 template <class Config>
 struct Kernel {
   using Args = decltype(Config::types());
@@ -192,7 +222,7 @@ struct Kernel {
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
   static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
 
-  static constexpr bool kPromotes = Config::kPromotes != 0;
+  static constexpr bool kPromotes = Config::kPromotes != 0, kDirect = Config::kDirect != 0;
   static_assert(!kPromotes ||
                 (kSlabK == 128 && kSlabs == 1 && kSplit == 1 && (kColumns <= 128 || kColumns % 16 == 0)));
   static_assert(kScales != 2 || (kPromotes && kColumns % 64 == 0));
@@ -237,7 +267,7 @@ struct Kernel {
   static void run(const Args& a, const TensorMap* maps, u8*) {
     const Ring ring{chip() + kBudget.offset("ring"), chip() + kBudget.offset("of ring")};
     if (threadIdx.x == 0) {
-      for (i32 m = 0; m < 3; ++m) arch::prefetch_map(maps + m);
+      for (i32 m = 0; m < (kDirect ? 2 : 3); ++m) arch::prefetch_map(maps + m);
       if constexpr (kSplit > 1)
         for (u32 g = 0; g < kGroups; ++g)
           Parts::init(chip() + (kBudget.offset("of sums") + g * Parts::kBarrierBytes));
@@ -460,6 +490,7 @@ struct Kernel {
     store(own, to, n + kRank * kOwn);
   }
   static void store(const float (&sums)[kOwn / 2], const Target& to, i32 n) {
+    if constexpr (kDirect && kPart > 0) return store_anywhere<0>(sums, to, n);
     if constexpr (kBoxed > 0) {
 #pragma unroll
       for (i32 part = 0; part < kBoxed / kPart; ++part)
@@ -476,8 +507,16 @@ struct Kernel {
         const i32 row = to.m + i32(warp * 16 + lane() / 4) + half * 8,
                   column = n + j * 8 + i32(lane() % 4) * 2;
         if (row < y.size[0])
-          store_pair<kOut>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
+          store_pair<kOut, !kDirect>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
+  }
+  // Stores the columns of a group from kFirst on.
+  template <i32 kFirst>
+  static void store_anywhere(const float (&sums)[kOwn / 2], const Target& to, i32 n) {
+    constexpr i32 kThese = kOwn - kFirst < kPart ? kOwn - kFirst : kPart;
+    store_sums_anywhere<kOut>(reinterpret_cast<const float(&)[kThese / 2]>(sums[kFirst / 2]), to.stage,
+                              to.args->result(to.batch), to.m, n + kFirst);
+    if constexpr (kFirst + kThese < kOwn) store_anywhere<kFirst + kThese>(sums, to, n);
   }
 };
 

@@ -24,9 +24,10 @@ struct ProductCall {
   std::string why_not;    // what does not fit the kernel with wgmma in the op's other arguments
 };
 
-// Returns why no kernel of products takes these operands (their dtypes, orders and pitches), or "" if one
-// may.
+// Returns why no kernel of products takes these operands (their dtypes and orders), or "" if one may.
 std::string why_operands(const ProductCall& call);
+// Returns why none takes them as they lie (their pitches), or "" if one may.
+std::string why_pitches(const ProductCall& call);
 
 // The configurations, the likely best first; those with one part of k give the same bits.
 std::vector<OpConfig> product_kernel_configs(const ProductCall& call, const KernelTarget& target);

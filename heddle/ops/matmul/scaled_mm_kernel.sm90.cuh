@@ -9,4 +9,6 @@ namespace heddle::device::scaled_mm {
 using matmul::KernelConfig;
 template <class Config>
 using Kernel = matmul::Kernel<Config>;
+template <class Config>
+using CopyKernel = matmul::CopyKernel<Config>;
 }  // namespace heddle::device::scaled_mm

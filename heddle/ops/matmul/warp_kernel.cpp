@@ -44,7 +44,8 @@ std::vector<WarpShape> ranked(const ProductCall& call, const KernelTarget& targe
 
 std::string why_no_warps(const ProductCall& call, const KernelTarget& target) {
   if (target.arch < 89) return "it is for compute capability 8.9 and newer";
-  return why_operands(call);
+  if (std::string why = why_operands(call); !why.empty()) return why;
+  return why_pitches(call);
 }
 
 OpConfig config_of(const WarpShape& shape, const ProductCall& call, const KernelTarget& target) {

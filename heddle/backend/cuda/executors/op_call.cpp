@@ -139,10 +139,11 @@ struct Plan {
   std::string why_no_kernel;
 };
 
-constexpr u64 kMapAlignment = 16;  // bytes, of tensors that a whole kernel takes
+constexpr u64 kMapAlignment = 16;  // bytes, of tensors that most whole kernels take
 
 // Makes the plan of a call that is to run as a whole kernel, or says in the plan why it does not.
-void plan_kernel(Plan& plan, const OpSpec& op, const std::byte* args, const OpConfig* wanted, u64 context) {
+void plan_kernel(Plan& plan, const OpSpec& op, const std::byte* args, const OpConfig* wanted, u64 context,
+                 bool is_aligned) {
   const Device& device = CallContext::device();
   const KernelTarget target = kernel_target(device);
   OpConfig config;
@@ -153,20 +154,20 @@ void plan_kernel(Plan& plan, const OpSpec& op, const std::byte* args, const OpCo
   }
   KernelPlan kernel = op.kernel(args, target, config);
   plan.why_no_kernel = kernel.why_not;
+  if (plan.why_no_kernel.empty() && !is_aligned && !kernel.from_anywhere)
+    plan.why_no_kernel = fmt::format("a tensor does not begin at a multiple of {} bytes", kMapAlignment);
   if (!plan.why_no_kernel.empty()) return;
   plan.kernel = std::make_unique<KernelCall>(op, args, std::move(kernel), context, device);
   plan.workspace_bytes = plan.kernel->workspace_bytes();
 }
 
-// Plans a call that was checked, in the current context. A whole kernel wants aligned tensors.
+// Plans a call that was checked, in the current context.
 Plan plan_of(const OpSpec& op, CheckedCall call, const OpConfig* wanted, u64 context, bool is_aligned) {
   Plan plan;
   plan.is_empty = call.is_empty;
   if (call.is_empty) return plan;
-  if (op.kernel && is_aligned) plan_kernel(plan, op, call.args.data(), wanted, context);
+  if (op.kernel) plan_kernel(plan, op, call.args.data(), wanted, context, is_aligned);
   if (plan.kernel) return plan;
-  if (op.kernel && !is_aligned)
-    plan.why_no_kernel = fmt::format("a tensor does not begin at a multiple of {} bytes", kMapAlignment);
   if (wanted && is_of_kernel(*wanted)) wanted = nullptr;
   require(op.args_size() + sizeof(OpGrid) <= kMostParamBytes,
           "[{}] its arguments are {} bytes; a kernel takes {}", op.name, op.args_size(),
@@ -204,7 +205,7 @@ class GpuCaller : public OpCaller {
  public:
   CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite& site) override {
     const CallContext context(site);
-    const bool is_aligned = CallLayout(op).is_aligned(args, kMapAlignment);
+    const bool is_aligned = CallLayout(op).misaligned(args, kMapAlignment) == 0;
     const Plan plan = plan_of(op, check_call(op, args), site.config, context.id(), is_aligned);
     if (plan.is_empty) return {};
     if (!plan.kernel)
@@ -224,13 +225,13 @@ class GpuCaller : public OpCaller {
   void run(const OpSpec& op, const std::byte* args, const CallSite& site) override {
     static thread_local CallCache<Plan> cache;
     const CallContext context(site);
-    const bool is_aligned = !op.kernel || cache.layout(op).is_aligned(args, kMapAlignment);
-    const u64 place = context.id() * 2 + u64(is_aligned);
+    const u32 misaligned = op.kernel ? cache.layout(op).misaligned(args, kMapAlignment) : 0;
+    const u64 place = context.id() << 16 | misaligned;
     const Plan& plan = cache.find(op, args, site.config, place, [&](const CallLayout& layout) {
       CheckedCall call = check_call(op, args);
       call.require_outputs(op);
       if (!call.is_empty) check_memory(op, layout, args, CallContext::device());
-      return plan_of(op, std::move(call), site.config, context.id(), is_aligned);
+      return plan_of(op, std::move(call), site.config, context.id(), misaligned == 0);
     });
     if (plan.is_empty) return;
     if (plan.workspace_bytes > 0) require_workspace(op, plan, site);
