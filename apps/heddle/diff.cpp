@@ -146,7 +146,7 @@ void run(const DiffFlags& flags) {
     fail(ErrorCode::kInternal, "[diff] {} is the first op out of bounds ({} x (1 + max |a|))", all.first,
          bound);
   if (!flags.json)
-    print("{} and {} agree within {:g} x (1 + max |a|); they choose tokens {} and {}\n", flags.a, flags.b,
+    print("{} and {} agree within {:g} x (1 + max |a|);\nthey choose tokens {} and {}\n", flags.a, flags.b,
           bound, ran_a.chosen, ran_b.chosen);
 }
 

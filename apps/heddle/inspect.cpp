@@ -110,7 +110,9 @@ void show_tokenizer(const std::string& folder) {
     print("tokenizer{}{}\n", files.class_name().empty() ? "" : ", as " + files.class_name() + " has it",
           files.settings().empty() ? ": no settings" : "");
     for (const auto& [name, value, where] : files.settings())
-      print("  {:<28} {:<24} {}\n", name, shown(value), where);
+      print(
+          wrapped(fmt::format("  {:<28} {:<24} {}", name, shown(value), where), output_columns(), kHanging) +
+          "\n");
   } catch (const Error& error) {
     print("tokenizer\n  {}\n", error.what());
   }
@@ -129,7 +131,7 @@ void show_fused(const Planner& planner, i32 rows) {
   std::vector<std::string> log;
   planner.fused(rows, 1, &log);
   print("fused: {} calls into others\n", log.size());
-  for (const std::string& line : log) print("  {}\n", line);
+  for (const std::string& line : log) print(wrapped("  " + line, output_columns(), kHanging) + "\n");
 }
 
 Json json_of(const Program& program) {
@@ -184,7 +186,8 @@ Json json_of(const std::string& folder, const Planner& planner) {
 // A program that is saved is shown only where that was asked for.
 void show_program(const InspectFlags& flags, const Program& program) {
   if (flags.program)
-    print(print_program(program, flags.all ? PrintOptions{} : PrintOptions{2, 24}));
+    print(wrapped(print_program(program, flags.all ? PrintOptions{} : PrintOptions{2, 24}), output_columns(),
+                  kHanging));
   else if (flags.save.empty())
     print(wrapped(print_summary(program), output_columns(), kHanging));
   if (flags.save.empty()) return;
@@ -215,7 +218,7 @@ void inspect_model(const InspectFlags& flags) {
   const Planner planner = load_planner(flags.engine, options);
   if (flags.json) return print_json(json_of(flags.engine.model, planner));
   const i32 rows = planner.row_class(flags.rows, 1);
-  if (flags.graph) print(print_graph(planner.fused(rows, 1)));
+  if (flags.graph) print(wrapped(print_graph(planner.fused(rows, 1)), output_columns(), kHanging));
   if (flags.graph && !flags.program && flags.save.empty()) return;
   const bool overview = !flags.graph && !flags.program && flags.save.empty();
   if (overview) show_model(flags.engine.model, planner);

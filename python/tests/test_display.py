@@ -4,7 +4,8 @@ import torch
 
 import heddle
 import heddle.ops
-from heddle.bench import compare, page
+from heddle.bench import compare, page, report
+from heddle.patching.report import Report, Row
 from tiny import tiny
 
 
@@ -47,3 +48,28 @@ def test_the_headline_is_a_median_of_calm_rows():
     made = page.tiles({"rows": rows, "ceilings": {}})
     assert "1.10 x" in made
     assert "median of 3 rows; 2 noisy ones left out" in made
+
+
+def test_tables_of_a_terminal_fit_it(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    reason = "torch is as fast for so few values, and this goes on for longer than a line of a terminal"
+    made = Report(
+        [Row("attention", "heddle flash_attention", "", 16, 3), Row("mlp", "torch", reason, 4, None)]
+    )
+    lines = repr(made).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(repr(made).split()).endswith(reason)
+    peers = {name: {"us": 123.4, "ratio": 1.25} for name in ("torch", "cudnn", "liger", "quack", "inductor")}
+    row = {
+        "work": "rms_norm 4096 x 4096 bfloat16",
+        "part": "forward and backward",
+        "us": 81.25,
+        "peers": peers,
+    }
+    row |= {"spread": 0.011, "rate": 3051.5, "rate_unit": "GB/s", "ceiling": "copy", "of_ceiling": 0.91}
+    row |= {"body": "rms_norm_kernel", "why_no_kernel": reason, "left_out": {"quack": reason}}
+    lines = list(report.lines_of(row))
+    assert max(len(line) for text in lines for line in text.splitlines()) <= 80
+    assert "81.2 us ±1.1%" in lines[0]
+    monkeypatch.setenv("COLUMNS", "300")
+    assert "\n" not in next(report.lines_of(row))

@@ -179,10 +179,22 @@ TEST_F(JsonGrammar, IsThereWhereverATableIs) {
 }
 
 TEST_F(JsonGrammar, TablesFitEightyColumns) {
+  const std::string trace = scratch.path("run.nanotrace"), saved = scratch.path("a.heddle");
+  output({"profile", tiny, "--position", "3", "--steps", "2", "--out", trace});
+  output({"inspect", tiny, "--save", saved});
+  const Variable store("HEDDLE_TUNED", scratch.path("tuned"));
   for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
            {"env"},
            {"models"},
            {"inspect", tiny, "--all"},
+           {"inspect", tiny, "--graph"},
+           {"inspect", tiny, "--program", "--all"},
+           {"check", tiny},
+           {"cache"},
+           {"trace", trace},
+           {"diff", tiny, "--tokens", "1,2", "--workers", "2"},
+           {"diff-programs", saved, saved},
+           {"tune", "matmul", "--size", "M=8,N=8,K=8", "--threads", "1"},
            {"profile", tiny, "--position", "3", "--steps", "2"},
            {"schedule", tiny, "--compare", "--workers", "2"},
            {"layout", "matmul"},

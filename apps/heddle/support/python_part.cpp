@@ -27,7 +27,11 @@ constexpr const char* kStart =
     "if importlib.util.find_spec('heddle') is None:\n"
     "    sys.exit(f'heddle: {sys.executable} has no package heddle: pip install . in a clone; '\n"
     "             'HEDDLE_PYTHON names another interpreter')\n"
-    "runpy.run_module(name, run_name='__main__', alter_sys=True)\n";
+    "try:\n"
+    "    runpy.run_module(name, run_name='__main__', alter_sys=True)\n"
+    "except ModuleNotFoundError as error:\n"
+    "    sys.exit(f'heddle: {sys.executable} has no package {error.name}: pip install {error.name}; '\n"
+    "             'HEDDLE_PYTHON names another interpreter')\n";
 
 // "my_file.py:MyOp", "my_file.py" and "package.module:MyOp" name ops that only Python knows; "cuda:1" names none.
 bool is_own_op(std::string_view word) {

@@ -11,6 +11,7 @@ import torch
 
 import heddle
 from heddle.bench.timing import is_gpu
+from heddle.display import fitted
 
 FORM = 1  # the file's version
 KEYS = (
@@ -157,10 +158,8 @@ def line(row):
     if row.get("rate", 10) < 10:
         rate = f"{row['rate']:.3f} {row['rate_unit']}"
     ceiling = f"{row['of_ceiling']:.2f} of {row['ceiling']}" if "of_ceiling" in row else ""
-    return (
-        f"{row['work'] + ', ' + row['part']:66} {time_text(row['us']):>11} ±{row['spread']:5.1%} {rate:>13} "
-        f"{ceiling:>15} {goal_text(row):>10}  {peers}"
-    )
+    figures = (f"{time_text(row['us'])} ±{row['spread']:.1%}", rate, ceiling, goal_text(row), peers)
+    return fitted(f"{row['work'] + ', ' + row['part']:50}", "  ".join(filter(None, figures)))
 
 
 def more_lines(row):
@@ -168,15 +167,14 @@ def more_lines(row):
     if "sustained" in row:
         each = ", ".join(f"{name} {time_text(us)}" for name, us in row["sustained"].items())
         mine, *others = row["sustained"].values()
-        yield f"    without a pause: {each}" + (f" ({others[0] / mine:.3f})" if others else "")
+        yield fitted("   ", f"without a pause: {each}" + (f" ({others[0] / mine:.3f})" if others else ""))
     if "peak_mb" in row:
-        yield "    memory at its peak: " + ", ".join(
-            f"{name} {mb:.0f} MB" for name, mb in row["peak_mb"].items()
-        )
+        peaks = ", ".join(f"{name} {mb:.0f} MB" for name, mb in row["peak_mb"].items())
+        yield fitted("   ", f"memory at its peak: {peaks}")
     if "why_no_kernel" in row:
-        yield f"    {row['body']}: {row['why_no_kernel']}"
+        yield fitted("   ", f"{row['body']}: {row['why_no_kernel']}")
     for name, why in row.get("left_out", {}).items():
-        yield f"    {name} left out: {why}"
+        yield fitted("   ", f"{name} left out: {why}")
 
 
 def lines_of(row):

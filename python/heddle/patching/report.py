@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from heddle.display import table
+from heddle.display import fitted, table
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ class Report(tuple):
         for part, path, modules, calls, reason in lines:
             cells = (part.ljust(widths[0]), path.ljust(widths[1]))
             cells += (modules.rjust(widths[2]), calls.rjust(widths[3]))
-            text.append("  ".join((*cells, reason)).rstrip())
+            text.append(fitted("  ".join(cells), reason))
         return "\n".join(text)
