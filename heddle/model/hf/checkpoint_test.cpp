@@ -9,6 +9,7 @@
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/model/hf/caller_tensors.h"
 #include "heddle/model/hf/safetensors.h"
 
 namespace heddle {
@@ -48,6 +49,27 @@ std::string message(const std::function<void()>& action) {
 
 #define EXPECT_FAILS(action, part) \
   EXPECT_NE(message([&] { action; }).find(part), std::string::npos) << message([&] { action; })
+
+// Memory of a device that nobody may read.
+class Unread : public MemorySpace {
+ public:
+  std::byte* allocate(size_t) override { return nullptr; }
+  void release(std::byte*) override {}
+  void write(std::byte*, const void*, size_t) override {}
+  void read(void*, const std::byte*, size_t) override { FAIL() << "a tensor was read"; }
+  i64 available() const override { return 0; }
+};
+
+TEST(CheckpointOfMemory, OneMemoryIsTheSameWithoutALookAtIt) {
+  Unread space;
+  const std::byte memory[12] = {};
+  const auto tensor = [&](const char* name) {
+    return CallerTensor{.name = name, .shape = {3}, .data = memory, .space = &space};
+  };
+  const std::vector<CallerTensor> tied = {tensor("head"), tensor("embedding")};
+  const Checkpoint given(std::make_shared<CallerTensors>(tied, "given"), "{}");
+  EXPECT_TRUE(given.same("head", "embedding"));
+}
 
 TEST_F(CheckpointTest, FingerprintTellsCheckpointsApart) {
   const auto fingerprint = [&] { return Checkpoint(folder).fingerprint(); };

@@ -27,6 +27,8 @@ class TensorSource {
   virtual void copy_part(const std::string& name, size_t begin, std::span<std::byte> to) const {
     std::ranges::copy(bytes(name).subspan(begin, to.size()), to.begin());
   }
+  // True if two tensors are known to be one memory, without a look at it.
+  virtual bool is_one_memory(const std::string&, const std::string&) const { return false; }
   // Throws Error where a checksum of the tensor's storage says that its bytes are others. Reads them once.
   virtual void require_undamaged(const std::string& name) const = 0;
   // Throws Error where the tensors changed since they were described.
