@@ -175,29 +175,27 @@ def test_many_chunks_round_the_weights_gradient_once(monkeypatch, dtype, reducti
     assert (parts - exact).norm() <= 1.5 * (whole - exact).norm()
 
 
-def test_early_chunks_have_the_room_that_a_gradient_takes_later(monkeypatch):
+def test_chunks_are_alike_and_have_room(monkeypatch):
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2100, 64, generator=generator, requires_grad=True)
     weight = torch.randn(640, 64, generator=generator, requires_grad=True)
     target = torch.randint(640, (2100,), generator=generator)
-    room = 2 * x.numel() * 4  # bytes of x's gradient twice: it grows
+    room = 640 * 4 * 700  # bytes of the logits of 700 rows
     monkeypatch.setattr(linear_loss, "CHUNK_BYTES", room)
-    monkeypatch.setattr(linear_loss, "SMALL_BYTES", room // 128)
-    chunks = list(linear_loss._chunks(x, weight, None, grows=True))
-    sizes = [min(part.stop, len(x)) - part.start for part in chunks]
-    assert sum(sizes) == len(x)
-    assert [part.start for part in chunks[1:]] == [part.stop for part in chunks[:-1]]
-    assert sizes[0] > sizes[-2] >= linear_loss.LEAST_ROWS
-    assert all(
-        4 * (size * 640 + (part.start + size) * 64) <= room - room // 128
-        for part, size in zip(chunks, sizes, strict=True)
-    )
+    chunks = linear_loss._chunks(x, weight, None, sums=True)
+    assert [(part.start, part.stop) for part in chunks] == [(0, 640), (640, 1280), (1280, 1920), (1920, 2100)]
     heddle.linear_cross_entropy(x, weight, target).backward()
-    grown = x.grad, weight.grad
+    in_parts = x.grad, weight.grad
     x.grad = weight.grad = None
     heddle.linear_cross_entropy(x, weight, target, chunk_rows=2100).backward()
-    for made, whole in zip(grown, (x.grad, weight.grad), strict=True):
+    for made, whole in zip(in_parts, (x.grad, weight.grad), strict=True):
         torch.testing.assert_close(made, whole, atol=1e-5, rtol=1e-4)
+
+
+def test_chunks_of_a_weight_with_a_gradient_have_a_share_of_its_sum():
+    x, weight = torch.empty(4096, 1, device="meta"), torch.empty(128256, 4096, device="meta")
+    one = [len(linear_loss._chunks(x, weight, None, sums)) for sums in (False, True)]
+    assert one == [16, 2]
 
 
 def test_only_a_chunk_of_logits_is_in_memory(monkeypatch):

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 import heddle
+from heddle.patching import kinds
 from tiny import take_every_size, tiny
 
 WORDS = ["red", "old", "big", "shy", "wet", "odd"]
@@ -129,3 +130,43 @@ def test_losses_are_those_of_the_unpatched_model(name, tokenizer, tmp_path):
     assert max(abs(a - b) for a, b in zip(got, expected, strict=True)) < 1e-5, (got, expected)
     for parameter, weight in weights[0].items():
         assert torch.allclose(weights[1][parameter], weight, atol=1e-3), parameter
+
+
+def trained(model, ids):
+    """Gradients of a step, and the shapes of what it kept for them."""
+    kept = []
+
+    def note(tensor):
+        kept.append(tuple(tensor.shape))
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        loss = model(input_ids=ids, labels=ids).loss
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
+    return gradients, kept
+
+
+def watch(model):
+    for layer in model.model.layers:
+        layer.mlp.down_proj.register_forward_hook(lambda *_: None)
+
+
+def add_bias(model):
+    for layer in model.model.layers:
+        layer.mlp.down_proj.bias = torch.nn.Parameter(torch.zeros(layer.mlp.down_proj.out_features))
+
+
+@pytest.mark.parametrize(("change", "forgets"), [(None, True), (watch, False), (add_bias, False)])
+def test_the_product_of_a_gated_mlp_is_not_kept(monkeypatch, change, forgets):
+    monkeypatch.setattr(kinds, "_FORGETFUL", ("cpu",))
+    monkeypatch.setattr(kinds, "_LEAST_FORGOTTEN", 1)
+    model = tiny("llama", intermediate_size=48).train()
+    if change:
+        change(model)
+    ids = torch.randint(0, model.config.vocab_size, (2, 9))
+    heddle.patch(model)
+    made, kept = trained(model, ids)
+    monkeypatch.setattr(kinds, "_FORGETFUL", ())
+    expected, all_kept = trained(model, ids)
+    assert all(torch.equal(a, b) for a, b in zip(made, expected, strict=True))
+    assert len(all_kept) - len(kept) == (len(model.model.layers) if forgets else 0)

@@ -11,10 +11,12 @@ import torch
 import heddle.ops
 from heddle.patching import classes, find, fits
 from heddle.patching.classes import CALLS, class_name
+from heddle.torch.gated_linear import GATED_LINEAR
 
 # A stand-in is not in question while a compiler fuses the class's own operations and cannot count, where the
 # class got another forward since, and in a module that is patched no more, whose forward someone has kept.
 _is_compiling = torch.compiler.is_compiling
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 def _trains(module):
@@ -263,8 +265,10 @@ class GatedSilu(Kind):
             reason = reason or fits.watched(gate)
             calls = self.__dict__[CALLS]
             calls[reason] = calls.get(reason, 0) + 1
-            product = act(gate) * up if reason else gated_product(gate, up, kind="silu")
-            return getattr(self, names.down)(product)
+            down = getattr(self, names.down)
+            if not reason and _forgets_product(down, gate):
+                return GATED_LINEAR(gate, up, down.weight)
+            return down(act(gate) * up if reason else gated_product(gate, up, kind="silu"))
 
         return {"forward": forward}
 
@@ -275,6 +279,35 @@ class GatedSilu(Kind):
         children |= {name: torch.nn.Linear(*size) for name, size in sizes.items() if name}
         x = torch.linspace(-0.2, 0.2, 48, dtype=torch.float32).view(3, 16)
         return find.bare(module, children, {}), x
+
+
+# A product of so many values is computed again for the gradient rather than kept where memory is short.
+_LEAST_FORGOTTEN = 1 << 22
+_FORGETFUL = ("cuda",)
+
+
+def _forgets_product(down, gate):
+    """True where the gradient computes the product of gate and up again: nobody watches the Linear that
+    reads it."""
+    return (
+        gate.device.type in _FORGETFUL
+        and gate.numel() >= _LEAST_FORGOTTEN
+        and torch.is_grad_enabled()
+        and is_plain_linear(down)
+        and down.weight.dtype == gate.dtype
+        and type(down.weight) in fits.PLAIN
+    )
+
+
+def is_plain_linear(module):
+    """A Linear without a bias whose call nobody sees."""
+    return (
+        type(module) is torch.nn.Linear
+        and module.bias is None
+        and not ({"forward", "_hf_hook"} & module.__dict__.keys())
+        and not any(module.__dict__[name] for name in _HOOKS)
+        and "weight" in module._parameters
+    )
 
 
 def is_plain_silu(act):

@@ -11,76 +11,78 @@ TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
     from typing import Literal
 
-CHUNK_BYTES = 128 << 20  # logits in memory at once, and x's gradient where it grows with them
-SMALL_BYTES = 1 << 20  # losses and everything else
-SLICE_BYTES = 64 << 20  # a part of weight's gradient, before it is added to the whole
+CHUNK_BYTES = 128 << 20  # logits in memory at once
+SUM_SHARE = 2  # or a part of weight's gradient in float32, which each chunk reads and writes
+SLICE_BYTES = 64 << 20  # a part of weight's gradient, which is rounded by itself
 LEAST_ROWS = 128  # in a chunk, for the products; torch's allocator packs its multiples well
 
 
-def _chunks(x, weight, chunk_rows, grows=False):
-    """The chunks, as slices of rows. `grows`: each leaves its rows of x's gradient in memory, and the next
-    has less room."""
-    begin = 0
-    while begin < len(x):
-        rows = chunk_rows
-        if rows is None:
-            taken, of_row = (begin * x.shape[1], x.shape[1]) if grows else (0, 0)
-            room = (CHUNK_BYTES - (SMALL_BYTES if grows else 0)) // weight.element_size() - taken
-            rows = max(LEAST_ROWS, room // (weight.shape[0] + of_row) // LEAST_ROWS * LEAST_ROWS)
-        yield slice(begin, begin + rows)
-        begin += rows
-
-
-class _GradientOfRows:
-    """x's gradient, chunk by chunk. A small one grows in pieces, so that early chunks may have more logits;
-    joined at the end, when no logits are left, it takes no more memory than they did."""
-
-    def __init__(self, x):
-        self.grows = 0 < 2 * x.numel() * x.element_size() <= CHUNK_BYTES
-        self.whole = None if self.grows else torch.empty_like(x)
-        self.pieces = []
-
-    def add(self, part, logits, weight):
-        if self.grows:
-            self.pieces.append(logits @ weight)
-        else:
-            torch.mm(logits, weight, out=self.whole[part])
-
-    def joined(self):
-        if not self.grows:
-            return self.whole
-        return self.pieces[0] if len(self.pieces) == 1 else torch.cat(self.pieces)
+def _chunks(x, weight, chunk_rows, sums=False):
+    """The chunks, as slices of rows. `sums`: weight's gradient is summed over them."""
+    if chunk_rows is None:
+        room = max(CHUNK_BYTES, weight.numel() * 4 // SUM_SHARE if sums else 0)
+        most = max(1, room // (LEAST_ROWS * weight.shape[0] * weight.element_size()))
+        parts = -(-len(x) // LEAST_ROWS)
+        count = -(-parts // most)
+        chunk_rows = LEAST_ROWS * -(-parts // max(1, count))  # all chunks alike
+    return [slice(begin, min(begin + chunk_rows, len(x))) for begin in range(0, len(x), max(1, chunk_rows))]
 
 
 class _GradientOfWeight:
     """weight's gradient. Chunks are added up in float32, so that 16 bits are rounded to once, at the end."""
 
-    def __init__(self, weight):
-        self.weight, self.sum = weight, None
+    def __init__(self, weight, chunks):
+        self.weight, self.is_sum = weight, len(chunks) > 1
+        classes = (
+            max(1, SLICE_BYTES // (weight.shape[1] * weight.element_size())) if self.is_sum else len(weight)
+        )
+        self.slices = [slice(begin, begin + classes) for begin in range(0, len(weight), max(1, classes))]
+        self.sums = []
 
     def add(self, logits, x):
-        if self.sum is None:
-            self.sum = logits.T @ x
-        elif x.dtype == torch.float32:
-            self.sum.addmm_(logits.T, x)
-        else:
-            self.sum = self.sum.float()
-            step = max(1, SLICE_BYTES // (x.shape[1] * x.element_size()))  # classes of a product
-            for begin in range(0, len(self.sum), step):
-                self.sum[begin : begin + step] += logits[:, begin : begin + step].T @ x
+        for i, part in enumerate(self.slices):
+            factor = logits[:, part].T
+            if not self.is_sum:
+                self.sums.append(factor @ x)
+            elif i == len(self.sums):
+                self.sums.append(_product(factor, x))
+            else:
+                _add_product(self.sums[i], factor, x)
 
     def joined(self):
-        return torch.zeros_like(self.weight) if self.sum is None else self.sum.to(self.weight.dtype)
+        if not self.sums:
+            return torch.zeros_like(self.weight)
+        for i in range(len(self.sums)):  # one at a time: each frees its float32
+            self.sums[i] = self.sums[i].to(self.weight.dtype)
+        return self.sums[0] if len(self.sums) == 1 else torch.cat(self.sums)
+
+
+def _product(a, b):
+    """a @ b in float32."""
+    if a.is_cuda and a.dtype != torch.float32:
+        return torch.mm(a, b, out_dtype=torch.float32)
+    return (a @ b).float()
+
+
+def _add_product(sums, a, b):
+    """sums += a @ b, in float32."""
+    if a.dtype == torch.float32:
+        sums.addmm_(a, b)
+    elif a.is_cuda:
+        torch.addmm(sums, a, b, out_dtype=torch.float32, out=sums)
+    else:
+        sums += a @ b
 
 
 def _losses(x, weight, target, factor, *, chunk_rows, later, dx=False, dweight=False, **options):
     """Loss of each row times `factor`. The gradients `dx` and `dweight` of a chunk are made while its logits
     are there; where those of the rows are known only `later`, the backward makes its logits again."""
-    made_dx = _GradientOfRows(x) if dx else None
-    made_dweight = _GradientOfWeight(weight) if dweight else None
+    chunks = _chunks(x, weight, chunk_rows, dweight)
+    made_dx = torch.empty_like(x) if dx else x.new_empty(0)
+    made_dweight = _GradientOfWeight(weight, chunks) if dweight else None
     loss = torch.empty(len(x), dtype=torch.float32, device=x.device)
     lse = torch.empty_like(loss)
-    for part in _chunks(x, weight, chunk_rows, dx and made_dx.grows):
+    for part in chunks:
         logits = x[part] @ weight.T
         heddle.ops.cross_entropy(logits, target[part], **options, out=(loss[part], lse[part]))
         if dx or dweight:
@@ -88,24 +90,18 @@ def _losses(x, weight, target, factor, *, chunk_rows, later, dx=False, dweight=F
         del logits  # before the next ones are made
     # The gradients take all memory that there should be.
     lse = lse if later else loss.new_empty(0)
-    return (
-        loss.mul_(factor),
-        lse,
-        made_dx.joined() if dx else x.new_empty(0),
-        made_dweight.joined() if dweight else weight.new_empty(0),
-    )
+    return loss.mul_(factor), lse, made_dx, made_dweight.joined() if dweight else weight.new_empty(0)
 
 
 def _losses_backward(x, weight, target, lse, factor, *, chunk_rows, dx, dweight, **options):
-    made_dx = _GradientOfRows(x) if dx else None
-    made_dweight = _GradientOfWeight(weight) if dweight else None
-    for part in _chunks(x, weight, chunk_rows, dx and made_dx.grows):
+    chunks = _chunks(x, weight, chunk_rows, dweight)
+    made_dx = torch.empty_like(x) if dx else x.new_empty(0)
+    made_dweight = _GradientOfWeight(weight, chunks) if dweight else None
+    for part in chunks:
         logits = x[part] @ weight.T
         _chunk(x, weight, target, lse, factor, options, part, logits, made_dx, made_dweight)
         del logits
-    return made_dx.joined() if dx else x.new_empty(0), made_dweight.joined() if dweight else weight.new_empty(
-        0
-    )
+    return made_dx, made_dweight.joined() if dweight else weight.new_empty(0)
 
 
 def _scaled(gradient, scale):
@@ -160,8 +156,8 @@ def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
     heddle.ops.cross_entropy_backward(
         logits, target[part], lse[part], factor[part].contiguous(), **options, out=logits
     )
-    if dx is not None:
-        dx.add(part, logits, weight)
+    if dx.numel():
+        torch.mm(logits, weight, out=dx[part])
     if dweight is not None:
         dweight.add(logits, x[part])
 
@@ -239,8 +235,9 @@ def linear_cross_entropy(
     """cross_entropy of x @ weight.T, whose logits are never all in memory.
 
     x [..., K], weight [V, K], target [...]. Logits of `chunk_rows` rows are in memory; by default as many as
-    128 MB hold, together with what is made of x's gradient if that is small. `reduction` is "mean" (over the
-    targets that are not ignored), "sum" or "none"; with "none" the gradient makes the logits again.
+    128 MB hold, or half of weight's gradient in float32, in which its chunks are added up.
+    `reduction` is "mean" (over the targets that are not ignored), "sum" or "none"; with "none" the gradient
+    makes the logits again.
     Under torch.autocast x and weight become its dtype. Raises Unsupported where a second derivative is taken.
     """
     if reduction not in ("mean", "sum", "none"):
