@@ -9,6 +9,7 @@ import torch
 
 import heddle
 import heddle.ops
+import own_folder
 
 FOLDER = Path(__file__).parents[2] / "examples/cmake_op"
 OPS = heddle.load_ops(FOLDER)
@@ -298,3 +299,40 @@ def test_the_compiler_has_the_last_word(tmp_path, changes, line):
         assert (tmp_path / "hard.cuh").read_text().splitlines()[caught.value.line - 1].strip() == line
     else:
         assert "static assertion" in caught.value.log
+
+
+HELPER = """#pragma once
+#include "factors.cuh"
+inline float twice(float x) { return kFactor * x; }
+"""
+
+
+def helped(folder, factor="2"):
+    folder.mkdir(exist_ok=True)
+    (folder / "thrice.h").write_text("// y = 2 factor x\n" + own_folder.HEADER)
+    (folder / "factors.cuh").write_text(f"#pragma once\nconstexpr float kFactor = {factor};\n")
+    (folder / "my_helper.cuh").write_text(HELPER)
+    body = own_folder.BODY.replace("a.factor * x.load(i)", "a.factor * twice(x.load(i))")
+    (folder / "thrice.cuh").write_text('#include "my_helper.cuh"\n#include "factors.cuh"\n' + body)
+    (folder / "thrice.py").write_text("def reference(x, factor):\n    return 2 * factor * x\n")
+    return heddle.load_ops(folder)["thrice"]
+
+
+def test_a_body_may_include_files_next_to_it(tmp_path):
+    x = torch.ones(2, 40)
+    first = helped(tmp_path / "a")
+    torch.testing.assert_close(first(x), torch.full((2, 40), 6.0))
+    first.check()
+    second = helped(tmp_path / "b")
+    assert second.schedule(x=x, y=x).op == first.schedule(x=x, y=x).op
+    assert second.compile() == first.compile()
+    torch.testing.assert_close(
+        helped(tmp_path / "a", "4")(x), torch.full((2, 40), 12.0)
+    )  # it is compiled again
+    (tmp_path / "a" / "my_helper.cuh").write_text(HELPER.replace("kFactor *", "kFaktor *"))
+    with pytest.raises(heddle.CompileError, match=r"my_helper.cuh:3: .*kFaktor") as e:
+        heddle.load_ops(tmp_path / "a")["thrice"](x)
+    assert e.value.line == 3
+    (tmp_path / "a" / "my_helper.cuh").write_text(HELPER + "\ninline void open() {\n")
+    with pytest.raises(heddle.CompileError, match=r"my_helper.cuh:5: "):
+        heddle.load_ops(tmp_path / "a")["thrice"](x)

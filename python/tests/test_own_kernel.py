@@ -213,6 +213,32 @@ def test_an_include_that_cannot_be_there_is_named(what):
     assert e.value.line == 3 or "<kernel" in str(e.value)
 
 
+@needs_nvrtc
+def test_a_kernel_may_include_files_next_to_it(tmp_path):
+    from heddle import check
+
+    (tmp_path / "values.cuh").write_text("#pragma once\ninline float made(float x) { return 2 * exp(x); }\n")
+    head = '#include "heddle/kit/kernel_sm80.cuh"\n'
+    (tmp_path / "helper.cuh").write_text(head + '#include "values.cuh"\n#include "values.cuh"\n')
+    file = tmp_path / "rows.cuh"
+    file.write_text('#include "helper.cuh"\n' + STORES.replace("exp(float(lane()))", "made(float(lane()))"))
+
+    def declared(name):
+        parts = {"name": name, "reads": {"x": (heddle.f32, "M, D")}, "writes": {"y": (heddle.f32, "M, D")}}
+        parts |= {"tile": ("M",), "kernel": file, "cases": ({"M": 3, "D": 32},)}
+        parts["plan"] = staticmethod(lambda call, gpu: heddle.Launch(grid=3, threads=32))
+        return type("Helped", (heddle.Op,), parts)
+
+    assert set(compiled(declared("helped"))) == {("helped_kernel.sm80", arch) for arch in ARCHS}
+    text = (tmp_path / "values.cuh").read_text()
+    (tmp_path / "values.cuh").write_text(text.replace("exp(x)", "expp(x)"))
+    rows = check.compile_op(_made(declared("helped")).name, ["sm_90a"])  # another op, since its text changed
+    assert re.search(r"values.cuh:2: .*expp", str(check.line_of(next(iter(rows)))))
+    (tmp_path / "helper.cuh").write_text("#pragma once\n\n#include <cstdint>\n")
+    with pytest.raises(heddle.CompileError, match=r"helper.cuh:3: it includes <cstdint>; must"):
+        declared("helped_again").compile()
+
+
 def test_layout_shows_launches_and_banks(capsys):
     here = Path(__file__)
     assert layout.main([f"{here}:Boxed", "--rows", "2", "--cols", "9"]) == 0

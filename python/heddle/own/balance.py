@@ -9,7 +9,8 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 PAIRS = {")": "(", "]": "[", "}": "{"}
-CONDITION = re.compile(r"#\s*(if|elif|else|endif|define)\b")
+# Conditions around files of one's own are not among them.
+CONDITION = re.compile(r"#\s*(if|elif|else|endif|define)\b(?!.*HEDDLE_OWN_)")
 
 
 def fault(text, first=1):

@@ -14,6 +14,7 @@ from pathlib import Path
 from heddle import _heddle
 from heddle.errors import CompileError, CompilerMissing, first_error
 from heddle.own import balance
+from heddle.own.beside import origin, placeless
 from heddle.own.kernel import guarded, hoisted, include_fault
 from heddle.progress import run_told
 
@@ -248,6 +249,7 @@ def require_balanced(declaration):
         found = balance.fault(text, first) or (include_fault(text, first) if what == "kernel" else None)
         if found:
             line, wrong = found
+            file, line = origin(text, line, first, file)
             raise CompileError(f"[{declaration.name}] {file}:{line}: {wrong}, in its {what}", wrong, line)
 
 
@@ -307,14 +309,14 @@ def compile_body(declaration, layout):
     text, headers = unit(declaration, layout), _heddle.own_headers()
     program = shutil.which(command[0])
     # Where the body stands changes its messages alone.
-    placeless = unit(replace(declaration, file="", line=1, header_file="", kernels=()), layout)
+    same = placeless(unit(replace(declaration, file="", line=1, header_file="", kernels=()), layout))
     parts = (
         *command,
         program,
         str(os.stat(program).st_mtime_ns),
         *FLAGS,
         _cpu(),
-        placeless,
+        same,
         *headers.values(),
     )
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heddle.errors import InvalidArgument
+from heddle.own.beside import joined
 from heddle.own.kernel import FILES
 
 KINDS = {int: "int", float: "float", bool: "bool"}
@@ -231,9 +232,10 @@ def _kernels(cls):
     for name, text in given.items():
         if isinstance(text, Path):
             path = _beside(cls, text)
-            made.append((name, path.read_text(), f'1 "{path}"'))
+            made.append((name, joined(path.read_text(), path, 1, bool(cls.header)), f'1 "{path}"'))
         elif isinstance(text, str):
-            made.append((name, text, '{} "{}"'.format(*reversed(_place_of(cls, "kernel")))))
+            file, line = _place_of(cls, "kernel")
+            made.append((name, joined(text, file, line), f'{line} "{file}"'))
         else:
             raise _wrong(cls, "kernel", text, form)
     return tuple(made)
@@ -255,11 +257,11 @@ def _body(cls):
         return "", "", 1
     if isinstance(body, Path):
         path = _beside(cls, body)
-        return path.read_text(), str(path), 1
+        return joined(path.read_text(), path, 1, bool(cls.header)), str(path), 1
     if not isinstance(body, str):
         raise _wrong(cls, "body", body, "must be text in the tile language, or the pathlib.Path of a file")
     file, line = _place_of(cls, "body")
-    return body, file, line
+    return joined(body, file, line), file, line
 
 
 def _place_of(cls, part):

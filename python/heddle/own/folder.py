@@ -15,6 +15,7 @@ from typing import Literal
 
 from heddle import ops
 from heddle.errors import InvalidArgument, Unsupported, named
+from heddle.own.beside import included
 from heddle.own.kernel import FILES
 from heddle.own.op import Op, _made, tell_torch
 
@@ -40,8 +41,10 @@ def load_ops(folder: str | PathLike[str]) -> dict[str, type[Op]]:
     bodies = sorted({*folder.glob("*.cuh"), *folder.glob("*/*.cuh")})
     if not bodies:
         raise InvalidArgument(f"[load_ops] {folder} has no x.cuh next to an x.h; must be a folder of ops")
-    loaded = {}
+    loaded, parts = {}, included(bodies)
     for body in bodies:
+        if body in parts and not body.with_suffix(".h").exists():
+            continue
         if re.fullmatch(r"\w+_kernel\.sm\d+", body.stem):
             continue
         if "." in body.stem:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from heddle.errors import InvalidArgument
+from heddle.own.beside import origin
 
 FILES = ("sm80", "sm90")  # for GPUs from there on
 SWIZZLES = (0, 32, 64, 128)  # bytes of a row inside which words of 16 bytes are permuted
@@ -189,11 +190,11 @@ def hoisted(text, place):
     """The includes of a text, which stand ahead of its namespace, and as many lines without them. `place`:
     the number of its first line, and its file."""
     first, _, file = place.partition(" ")
-    includes = ""
+    first, file, includes = int(first), file.strip('"'), ""
     for found in INCLUDE.finditer(text):
         if "pragma" not in found[0]:
-            line = int(first) + text.count("\n", 0, found.start())
-            includes += f"#line {line} {file}\n{found[0].strip()}\n"
+            own, line = origin(text, first + text.count("\n", 0, found.start()), first, file)
+            includes += f'#line {line} "{own}"\n{found[0].strip()}\n'
     return includes, INCLUDE.sub("", text)
 
 
@@ -206,7 +207,8 @@ def include_fault(text, first):
             line = first + text.count("\n", 0, found.start())
             return line, (
                 f"it includes {what.strip()}; must be heddle/kit/kernel_sm80.cuh or kernel_sm90.cuh, or"
-                " another header of heddle/kit or heddle/tile (docs/kernels.md)"
+                " another header of heddle/kit or heddle/tile, or a file that is there, next to its own"
+                " (docs/kernels.md)"
             )
     return None
 

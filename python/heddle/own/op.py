@@ -8,6 +8,7 @@ from heddle import _heddle
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.late_torch import follow_torch
 from heddle.megakernel import ScheduledOp
+from heddle.own.beside import placeless
 from heddle.own.body import compile_body, device_text, tile_values
 from heddle.own.cases import described_cases
 from heddle.own.declaration import declare
@@ -230,8 +231,11 @@ class _Made:
 def _made(cls):
     with _lock:
         if cls._made is None:
-            kernels = tuple((file, text, "") for file, text, _ in cls.declaration.kernels)
-            declaration = replace(cls.declaration, file="", line=0, header_file="", kernels=kernels)
+            kernels = tuple((file, placeless(text), "") for file, text, _ in cls.declaration.kernels)
+            body = placeless(cls.declaration.body)
+            declaration = replace(
+                cls.declaration, body=body, file="", line=0, header_file="", kernels=kernels
+            )
             made = _registered.get(declaration)
             if made is None:
                 same = sum(each.name == declaration.name for each in _registered)
