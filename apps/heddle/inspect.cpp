@@ -9,6 +9,7 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/gguf.h"
 #include "heddle/base/json.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/coded_weights.h"
@@ -234,7 +235,7 @@ void run(const InspectFlags& flags) {
   require(flags.rows >= 1, "[inspect] --rows is {}; must be positive", flags.rows);
   require(!flags.json || (!flags.graph && !flags.program && flags.save.empty()),
           "[inspect] --json has the sizes; leave out --graph, --program and --save");
-  if (is_file(flags.engine.model))
+  if (is_file(flags.engine.model) && !is_gguf(flags.engine.model))
     inspect_file(flags);
   else
     inspect_model(flags);

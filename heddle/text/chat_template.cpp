@@ -7,6 +7,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/gguf.h"
 #include "heddle/base/json_view.h"
 #include "heddle/base/near_names.h"
 #include "heddle/text/jinja/interpreter.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr const char* kFile = "chat_template.jinja";
 constexpr const char* kFolder = "additional_chat_templates";
 constexpr const char* kConfig = "tokenizer_config.json";
+constexpr const char* kGgufKey = "tokenizer.chat_template";
 
 // As in transformers: null members are left out, and the model's reasoning gets each of the names that
 // templates use for it.
@@ -74,6 +76,7 @@ ChatTemplate ChatTemplate::parse(std::string_view text, const std::string& name,
 }
 
 bool ChatTemplate::exists(const std::string& folder) {
+  if (is_gguf(folder)) return Gguf(folder).find(kGgufKey) != nullptr;
   const std::filesystem::path root(folder);
   if (path_exists(root / kFile)) return true;
   if (!path_exists(root / kConfig)) return false;
@@ -101,6 +104,8 @@ ChatTemplate ChatTemplate::load(const std::string& folder, const std::string& fi
     }
   }
   made.special_tokens_ = TokenizerFiles(folder).special_tokens();
+  if (made.entries_.empty() && exists(folder) && is_gguf(folder))
+    made.add("default", folder + ": " + kGgufKey, Gguf(folder).at(kGgufKey).as_string());
   if (path_exists(config)) {
     const JsonDocument document(read_file(config), config);
     const JsonView json = document.root();

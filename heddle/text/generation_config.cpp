@@ -6,6 +6,7 @@
 
 #include "heddle/base/file.h"
 #include "heddle/base/json_view.h"
+#include "heddle/text/gguf_vocabulary.h"
 #include "heddle/text/token_lists.h"
 
 namespace heddle {
@@ -178,6 +179,7 @@ GenerationConfig GenerationConfig::parse_model_config(std::string_view json, con
 }
 
 GenerationConfig GenerationConfig::load(const std::string& folder, const GenerationNames& ignored) {
+  if (is_gguf(folder)) return parse(gguf_generation(Gguf(folder)).dump(), folder, ignored);
   const std::filesystem::path own = std::filesystem::path(folder) / "generation_config.json",
                               model = std::filesystem::path(folder) / "config.json";
   if (path_exists(own)) return parse(read_file(own), own, ignored);

@@ -8,6 +8,7 @@
 #include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/text/gguf_vocabulary.h"
 #include "heddle/text/tekken.h"
 #include "heddle/text/tiktoken.h"
 #include "heddle/text/vocabulary_files.h"
@@ -94,6 +95,10 @@ bool stays(const TokenizerSetting& setting) {
 }  // namespace
 
 TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
+  if (is_gguf(folder)) {
+    read_gguf();
+    return;
+  }
   const std::optional<Json> config = read(folder, kConfig), model = read(folder, "config.json");
   if (config) merge(*config, kConfig);
   const bool lists_tokens = find("added_tokens_decoder") != nullptr;
@@ -122,8 +127,25 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
     read_ranks(name, read_file(std::filesystem::path(folder) / name));
 }
 
+void TokenizerFiles::read_gguf() {
+  const Gguf file(folder_);
+  GgufVocabulary made = read_gguf_vocabulary(file);
+  file.require_unchanged();
+  made_ = true, source_.clear();
+  merge(made.settings, "its metadata");
+  model_ = std::move(made.model);
+  tokenizer_ = model_ ? model_->tokenizer({}, true) : std::move(made.tokenizer);
+}
+
 std::string TokenizerFiles::fingerprint(const std::string& folder) {
   std::vector<std::string> parts;
+  if (is_gguf(folder)) {
+    TokenizerFiles files(folder);
+    for (const TokenizerSetting& setting : files.settings_)
+      parts.insert(parts.end(), {setting.name, setting.value.dump()});
+    parts.push_back(std::move(files).tokenizer().dump());
+    return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
+  }
   const auto add = [&](const char* name) {
     const std::filesystem::path path = std::filesystem::path(folder) / name;
     if (!std::filesystem::exists(path)) return false;

@@ -7,6 +7,7 @@
 // - Without a tokenizer.json, the stages are made of Mistral's tekken.json (tekken.h), which begins each text with <s>, or of a
 //   SentencePiece tokenizer.model, or the vocabulary is in files of its own (vocabulary_files.h), or tiktoken's (tiktoken.h).
 // - add_bos_token and add_eos_token count only there.
+// - A GGUF file has all of this in its metadata (gguf_vocabulary.h), and no other file counts next to it.
 // - Members of an object extra_special_tokens are tokens with names, as the setting image_token is.
 #pragma once
 
@@ -63,6 +64,7 @@ class TokenizerFiles {
     std::string source;
   };
   const Json& file();  // tokenizer.json, or what stands for it; read when it is first asked for
+  void read_gguf();
   bool read_tekken();
   void read_model();
   void read_ranks(const std::string& name, const std::string& bytes);  // tiktoken's

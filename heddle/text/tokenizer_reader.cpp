@@ -4,6 +4,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/gguf.h"
 #include "heddle/base/json_view.h"
 #include "heddle/base/memory.h"
 #include "heddle/text/post_processor.h"
@@ -198,12 +199,12 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 
 Tokenizer Tokenizer::load(const std::string& path) {
   return with_memory_for("the tokenizer", [&] {
-    if (!is_folder(path)) return parse(read_file(path), path);
+    if (!is_folder(path) && !is_gguf(path)) return parse(read_file(path), path);
     TokenizerFiles files(path);
     TokenizerReader::Changes changes = {.more = files.added_tokens(),
                                         .around = files.around(),
                                         .splits_special = files.splits_special_tokens()};
-    const std::string name = path + "/" + files.source();
+    const std::string name = files.source().empty() ? path : path + "/" + files.source();
     const Json json = std::move(files).tokenizer();
     const JsonView root(json, name);
     return TokenizerReader(root).read(std::move(changes));

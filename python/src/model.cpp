@@ -10,11 +10,13 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/gguf.h"
 #include "heddle/base/progress.h"
 #include "heddle/engine/builtins.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/program_tuner.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/gguf_config.h"
 #include "heddle/model/hf/hub_cache.h"
 #include "heddle/model/hf/other_formats.h"
 #include "heddle/session/service.h"
@@ -123,6 +125,15 @@ LoadedModel::LoadedModel(Origin origin, EngineOptions options,
   service_ = std::make_unique<Service>(*engine_, ServiceOptions{.on_progress = tell});
 }
 
+namespace {
+
+// The text of a model's config.json.
+std::string config_of(const std::string& folder) {
+  return is_gguf(folder) ? gguf_config(Gguf(folder)) : read_file(folder + "/config.json");
+}
+
+}  // namespace
+
 LoadedModel::~LoadedModel() {
   close();
   if (is_forked()) {  // their threads are in the other process
@@ -146,7 +157,7 @@ std::unique_ptr<Engine> LoadedModel::open(const Origin& origin, EngineOptions op
   options.run.cancelled = [this] { return service_ && service_->ends_step(); };
   device_ = describe_choice(options.executor, options.device, false);
   if (origin.tensors)
-    model_ = open_model(origin.config ? *origin.config : read_file(folder_ + "/config.json"), origin.tensors);
+    model_ = open_model(origin.config ? *origin.config : config_of(folder_), origin.tensors);
   else
     model_ = open_model(folder_);
   notes_ = model_->info().notes;
@@ -168,6 +179,7 @@ void LoadedModel::load_tokenizer() {
   try {
     tokenizer_ = Tokenizer::load(folder_);
   } catch (const Error& error) {
+    if (is_gguf(folder_)) throw;
     for (const char* file : {"/tokenizer.json", "/tekken.json", "/tokenizer.model"})
       if (path_exists(folder_ + file)) throw;
     no_tokenizer_ = error.what();

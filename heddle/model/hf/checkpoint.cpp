@@ -12,6 +12,7 @@
 #include "heddle/base/integer.h"
 #include "heddle/base/json.h"
 #include "heddle/model/hf/expansion.h"
+#include "heddle/model/hf/gguf_file.h"
 #include "heddle/model/hf/hub_cache.h"
 #include "heddle/model/hf/tensor_file.h"
 
@@ -43,6 +44,13 @@ std::string weight_of(const std::string& name) {
 
 Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
   namespace fs = std::filesystem;
+  if (is_gguf(folder)) {
+    const auto file = std::make_shared<GgufFile>(Gguf(folder));
+    config_ = file->config();
+    take_all(file);
+    sort_names();
+    return;
+  }
   if (!is_folder(folder))
     fail(ErrorCode::kIo, "[{}] is not a folder; a model is the folder that save_pretrained writes", folder);
   for (const WeightFiles& names : kWeightFiles) {
@@ -163,7 +171,7 @@ const Checkpoint::Place& Checkpoint::place_of(const std::string& name) const {
 
 bool Checkpoint::is_float(const std::string& name) const {
   const std::optional<DType> type = entry(name).dtype;
-  return is_rounded(name) || !scales_of(name).empty() || (type && is_wide_float(*type));
+  return is_rounded(name) || entry(name).floats || !scales_of(name).empty() || (type && is_wide_float(*type));
 }
 
 bool Checkpoint::same(const std::string& a, const std::string& b) const {
@@ -272,8 +280,9 @@ DType Checkpoint::dtype(const std::string& name) const {
 
 DType Checkpoint::find_dtype(const std::string& name) const {
   if (is_rounded(name)) return DType::kF32;
-  if (is_mxfp4(name) || is_fp8(name)) return DType::kBf16;
   const TensorEntry& found = entry(name);
+  if (found.floats) return *found.floats;
+  if (is_mxfp4(name) || is_fp8(name)) return DType::kBf16;
   if (is_packed(name)) {
     if (const std::string scales = scales_of(name); !scales.empty()) return *entry(scales).dtype;
     fail(ErrorCode::kUnsupported,
@@ -301,7 +310,7 @@ DType Checkpoint::find_dtype(const std::string& name) const {
 TensorView Checkpoint::weight(const std::string& name) const {
   const TensorSource& file = file_with(name);
   const DType type = dtype(name);
-  if (!is_rounded(name) && scales_of(name).empty()) return file.view(name);
+  if (!is_rounded(name) && !entry(name).floats && scales_of(name).empty()) return file.view(name);
   return {name, type, shape(name), converted(name), file.path()};
 }
 
@@ -324,6 +333,7 @@ std::span<const std::byte> Checkpoint::converted(const std::string& name) const 
   auto [place, is_new] = converted_.try_emplace(name);
   if (!is_new) return place->second;
   if (is_rounded(name)) return place->second = doubles_as_floats(checked_bytes(name));
+  if (entry(name).floats) return place->second = file_with(name).floats(name);
   if (!is_mxfp4(name)) return place->second = codes_as_floats(codes(name));
   return place->second = mxfp4_as_bf16(checked_bytes(name), checked_bytes(scales_of(name)));
 }
@@ -337,6 +347,7 @@ StoredCoding Checkpoint::coding(const std::string& name) const {
 }
 
 StoredCoding Checkpoint::find_coding(const std::string& name) const {
+  if (entry(name).floats) return file_with(name).coding(name);
   if (is_mxfp4(name)) return {.expanded = "MXFP4 has no code in memory"};
   if (is_fp8(name)) return {coding_of(entry(name), entry(scales_of(name)), format_)};
   if (!is_packed(name) || scales_of(name).empty()) return {};
@@ -349,6 +360,7 @@ StoredCoding Checkpoint::find_coding(const std::string& name) const {
 }
 
 SourceCodes Checkpoint::codes(const std::string& name) const {
+  if (entry(name).floats) return file_with(name).codes(name);
   const std::string scales = scales_of(name), zeros = weight_of(name) + "_zero_point";
   if (!is_packed(name))
     return fp8_codes({entry(name), entry(scales), checked_bytes(name), checked_bytes(scales)}, format_);

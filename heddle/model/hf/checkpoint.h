@@ -1,5 +1,5 @@
 // The weights of a model folder: model.safetensors, or the shards that model.safetensors.index.json names; without
-// them pytorch_model.bin, or its shards. A caller's tensors may stand for them.
+// them pytorch_model.bin, or its shards. A GGUF file is a folder of its own. A caller's tensors may stand for them.
 #pragma once
 
 #include <deque>

@@ -11,6 +11,7 @@
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
 #include "heddle/base/placeholder.h"
+#include "heddle/model/hf/gguf_config.h"
 
 namespace heddle {
 namespace {
@@ -96,6 +97,7 @@ struct Config::State {
 };
 
 Config Config::load(const std::string& folder) {
+  if (is_gguf(folder)) return parse(gguf_config(Gguf(folder)), folder);
   const std::string path = std::filesystem::path(folder) / "config.json";
   const MappedFile file(path);
   return file.read([&](std::string_view text) {

@@ -8,6 +8,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/gguf.h"
 
 namespace heddle {
 namespace {
@@ -38,12 +39,6 @@ std::string snapshot_in(const std::string& root) {
 }
 
 void refuse_file(const std::string& path) {
-  if (path.ends_with(".gguf"))
-    fail(ErrorCode::kUnsupported,
-         "[{}] is a GGUF file, the format of llama.cpp; give the folder of the original model, with "
-         "config.json "
-         "and safetensors",
-         path);
   if (path.ends_with(".safetensors"))
     fail(ErrorCode::kIo, "[{}] is a file of weights; give the folder that holds it and config.json", path);
 }
@@ -78,9 +73,8 @@ void refuse_other_formats(const std::string& path) {
          "merge_and_unload() and save_pretrained()",
          path);
   if (const auto gguf = first_with(names, [](const std::string& name) { return name.ends_with(".gguf"); }))
-    fail(ErrorCode::kUnsupported,
-         "[{}] holds {}, the format of llama.cpp, and no safetensors; take the original model's folder", path,
-         *gguf);
+    fail(ErrorCode::kIo, "[{}] holds {}; give the file itself, which is a whole model: {}/{}", path, *gguf,
+         path.ends_with('/') ? path.substr(0, path.size() - 1) : path, *gguf);
   if (const auto pickle = first_with(names, is_pickle); pickle && !has_weights)
     fail(ErrorCode::kUnsupported,
          "[{}] holds its weights as {}; name it pytorch_model.bin if it holds a dict of tensors with the "
@@ -100,8 +94,8 @@ void refuse_other_formats(const std::string& path) {
 
 void require_model_folder(const std::string& path) {
   refuse_other_formats(path);
-  if (is_folder(path)) return;
-  fail(ErrorCode::kIo, "[{}] {}; a model is the folder that save_pretrained writes", path,
+  if (is_folder(path) || is_gguf(path)) return;
+  fail(ErrorCode::kIo, "[{}] {}; a model is the folder that save_pretrained writes, or a GGUF file", path,
        path_exists(path) ? "is not a folder" : "there is no such folder");
 }
 

@@ -1,4 +1,4 @@
-// Tensors by name, wherever they lie: in a file (TensorFile), or in a caller's memory (CallerTensors).
+// Tensors by name, wherever they lie: in a file (TensorFile, GgufFile), or in a caller's memory (CallerTensors).
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,9 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "heddle/engine/model.h"
 #include "heddle/model/hf/tensor_table.h"
 
 namespace heddle {
@@ -29,6 +31,11 @@ class TensorSource {
   }
   // True if two tensors are known to be one memory, without a look at it.
   virtual bool is_one_memory(const std::string&, const std::string&) const { return false; }
+  // The values of a tensor whose entry has a type `floats`.
+  virtual std::vector<std::byte> floats(const std::string&) const { return {}; }
+  // The code that it can have in memory, or why it has none; and its codes, if it has one.
+  virtual StoredCoding coding(const std::string&) const { return {}; }
+  virtual SourceCodes codes(const std::string&) const { return {}; }
   // Throws Error where a checksum of the tensor's storage says that its bytes are others. Reads them once.
   virtual void require_undamaged(const std::string& name) const = 0;
   // Throws Error where the tensors changed since they were described.

@@ -32,6 +32,7 @@ struct TensorEntry {
   std::vector<int64_t> strides = {};  // in elements; none: row after row
   size_t begin = 0;                   // byte of the first element in the file
   size_t size = 0;                    // bytes, row after row
+  std::optional<DType> floats = {};   // a type of TensorSource's own, which it expands to these
 };
 
 // The type, dtype and bits of elements that safetensors calls `type`; no bits: it has no such type.
