@@ -10,7 +10,6 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
-#include "heddle/base/json.h"
 #include "heddle/base/json_to.h"
 
 namespace heddle {

@@ -9,7 +9,6 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
-#include "heddle/base/json.h"
 #include "heddle/base/json_to.h"
 #include "heddle/text/unicode/regex.h"
 #include "heddle/text/unicode/utf8.h"

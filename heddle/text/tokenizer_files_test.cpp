@@ -12,7 +12,6 @@
 #include "heddle/base/base64.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
-#include "heddle/base/json.h"
 #include "heddle/base/json_to.h"
 #include "heddle/text/chat_template.h"
 #include "heddle/text/tokenizer.h"
