@@ -99,13 +99,15 @@ def test_logits_that_are_no_numbers_show():
         assert getattr(loss[1], wanted)()
 
 
-@pytest.mark.parametrize("kind", ["silu", "gelu", "gelu_tanh", "relu"])
+@pytest.mark.parametrize("kind", ["silu", "gelu", "gelu_tanh", "relu", "sigmoid", "relu_squared"])
 def test_gated_product(kind):
     functional = torch.nn.functional
     function = {
         "silu": functional.silu,
         "gelu": functional.gelu,
         "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+        "sigmoid": torch.sigmoid,
+        "relu_squared": lambda x: functional.relu(x).square(),
         "relu": functional.relu,
     }[kind]
     generator = torch.Generator().manual_seed(0)

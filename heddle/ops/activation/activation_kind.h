@@ -3,7 +3,7 @@
 
 namespace heddle {
 
-enum ActivationKind : int { kSilu, kGelu, kGeluTanh, kRelu, kNumActivations };
-constexpr const char* kActivationNames = "silu, gelu, gelu_tanh, relu";
+enum ActivationKind : int { kSilu, kGelu, kGeluTanh, kRelu, kSigmoid, kReluSquared, kNumActivations };
+constexpr const char* kActivationNames = "silu, gelu, gelu_tanh, relu, sigmoid, relu_squared";
 
 }  // namespace heddle
