@@ -36,6 +36,7 @@ StepHost& StepExample::fill_host(std::byte* bytes) const {
     StepSequence& sequence = *new (host.sequence(s)) StepSequence();
     sequence.row_begin = row;
     sequence.row_count = sequences[size_t(s)].rows;
+    sequence.slot = slots() - 1 - s;
     for (i32 r = 0; r < sequence.row_count; ++r) host.row_sequence()[row++] = s;
     host.wanted_rows()[s] = row - 1;
     for (i32 p = 0; p < host.shape.pages_per_sequence; ++p)

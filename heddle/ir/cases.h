@@ -47,6 +47,8 @@ struct StepExample {
   i32 rows() const;
   i32 wanted() const { return i32(sequences.size()); }
   i32 pages() const;  // pages of the pool: all that the tables name, plus two
+  // Places in memory of recurrent layers. The sequences have the last ones.
+  i32 slots() const { return i32(sequences.size()) + 1; }
   Tensor host() const { return dense(DType::kU8, {i32(StepHost::bytes(shape()))}); }
   Tensor state() const { return dense(DType::kU8, {i32(StepDevice::bytes(shape()))}); }
   StepHost& fill_host(std::byte* bytes) const;

@@ -37,7 +37,7 @@ struct StepSequence {
   float min_p = 0;               // [0, 1)
   float repetition_penalty = 1;  // > 0
   i32 top_k = 0;                 // 0: all
-  i32 reserved = 0;
+  i32 slot = 0;                  // its place in the memory of what recurrent layers keep of a sequence
   u64 seed = 0;
 
   // True if it draws, and from fewer than all tokens.

@@ -43,8 +43,15 @@ Program program_of_case(const OpSpec& op, const Case& test) {
     memory.buffers[b].info.kind = state ? BufferKind::kStepDevice : BufferKind::kOutput;
     if (state) shape = reinterpret_cast<const StepDevice*>(memory.bytes(b))->shape;
   }
-  Program program =
-      one_call({.name = op.name, .parts = {part}}, memory.buffers, op.axes(part.args.data(), TilingTarget{}));
+  const Node node{.name = op.name, .parts = {part}};
+  const std::vector<TileAxis> axes = op.axes(part.args.data(), TilingTarget{});
+  std::vector<Region> regions;
+  for (const TileCoord& tile : default_tiles(axes)) NodeRule(node).append(tile, regions);
+  for (const Region& region : regions)  // what it keeps from step to step
+    if (BufferKind& kind = memory.buffers[region.buffer].info.kind;
+        region.access == Access::kRead && kind == BufferKind::kOutput)
+      kind = BufferKind::kPages;
+  Program program = one_call(node, memory.buffers, axes);
   program.shape = shape;
   return program;
 }
