@@ -521,18 +521,16 @@ TEST(CheckpointReading, ReadsKimiK2AsDeepseekV3) {
 }
 
 TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
-  for (const auto& [type, why] :
-       {std::pair{"qwen3_next", "linear attention (gated DeltaNet), for which there is no op"},
-        {"qwen3_5", "gated DeltaNet"},
-        {"qwen3_5_moe_text", "gated DeltaNet"},
-        {"mamba2", "state-space layers"},
-        {"gemma4", "normalised"},
-        {"llama4_text", "cut into chunks"},
-        {"xlm-roberta", "encoder, which writes no text"},
-        {"minimax", "lightning attention"},
-        {"t5", "an encoder besides its decoder"},
-        {"qwen3_5x", "not supported; supported are cohere"},
-        {"bert_x", "not supported; supported are cohere"}}) {
+  for (const auto& [type, why] : {std::pair{"olmo_hybrid", "linear attention"},
+                                  {"kimi_linear", "Kimi Delta Attention"},
+                                  {"mamba2", "state-space layers"},
+                                  {"gemma4", "normalised"},
+                                  {"llama4_text", "cut into chunks"},
+                                  {"xlm-roberta", "encoder, which writes no text"},
+                                  {"minimax", "lightning attention"},
+                                  {"t5", "an encoder besides its decoder"},
+                                  {"qwen3_5x", "not supported; supported are cohere"},
+                                  {"bert_x", "not supported; supported are cohere"}}) {
     Copy copy("gpt2-tiny");
     copy.config([&](Json& config) {
       config["model_type"] = type;

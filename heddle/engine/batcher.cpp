@@ -40,6 +40,7 @@ void Batcher::drop(const BatchJob& job) {
 // True if another sequence is still reading the same beginning, so that pages will soon hold more of it than
 // now.
 bool Batcher::is_being_read(std::span<const i32> prompt) const {
+  if (engine_.info().recurrent) return false;  // no sequence begins with another's pages
   const i32 known = engine_.known(prompt), page = engine_.page_size();
   return std::ranges::any_of(running_, [&](const Member& running) {
     if (!running.reading() || !running.is_ready()) return false;
@@ -219,6 +220,7 @@ bool Batcher::step(i32 most) {
     throw;
   }
   std::erase_if(running_, [](const Member& member) { return member.ended; });
+  if (engine_.info().recurrent) settle();
   return true;
 }
 

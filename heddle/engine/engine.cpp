@@ -36,7 +36,8 @@ struct Engine::State {
         options(std::move(chosen)),
         planner(make_planner(model, options)),
         sequences(options.max_sequences, planner.model().info().vocab,
-                  PagePool(planner.capacity().num_pages, options.page_size), planner.capacity().reach()),
+                  PagePool(planner.capacity().num_pages, options.page_size), planner.capacity().reach(),
+                  planner.model().info().recurrent),
         memory(planner, options),
         programs(&all_programs[{options.scheduler, options.config}]) {}
   const Planner& planner_of(bool all_logits);
@@ -137,7 +138,7 @@ void Engine::rewind(SequenceId id, i32 length) {
 
 i32 Engine::known(std::span<const i32> prompt) const {
   if (prompt.empty()) return 0;
-  return i32(state_->sequences.pool().find(prompt.first(prompt.size() - 1)).size()) * page_size();
+  return i32(state_->sequences.find(prompt.first(prompt.size() - 1)).size()) * page_size();
 }
 
 i32 Engine::page_size() const {
@@ -268,8 +269,9 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
     with_memory_for(fmt::format("a step of {} rows", rows), [&] {
       result.report = s.run(loaded, requests, options.steps, in_time.watch(), all_logits);
     });
-  } catch (...) {  // the sequences stay as they were, and the pages that they took are free
-    for (const StepRequest& request : requests) rewind(request.sequence, length(request.sequence));
+  } catch (
+      ...) {  // the sequences stay as they were, or lose what the step may have torn; pages that they took are free
+    for (const StepRequest& request : requests) s.sequences.drop_step(s.sequences.at(request.sequence));
     throw;
   }
   const StepDevice& device = loaded.record().device();
@@ -291,6 +293,9 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
     if (tokens.size() < size_t(options.steps))
       rewind(requests[i].sequence, sequence.length());  // frees spare pages
   }
+  // One step more has written next to what the last one left; further ones, over it.
+  if (info().recurrent && size_t(result.report.steps) > in_time.steps() + 1)
+    for (const StepRequest& request : requests) s.sequences.drop_step(s.sequences.at(request.sequence));
   if (options.logits)
     result.logits = loaded.logits(size_t(loaded.record().host().wanted) * size_t(info().vocab));
   s.require_finite(requests, result, starts, all_logits, options.fails_alone);

@@ -43,7 +43,8 @@ struct StepOptions {
   // For a call of several steps without logits, in which each sequence continues from its own choices. The
   // call ends with the step that chooses one of `ends` for any of its sequences.
   std::span<const i32> ends = {};
-  // Receives the choices of each step, by request, while the next step runs. Returning false ends the call.
+  // Receives the choices of each step, by request, while the next step runs. Returning false ends the call. A recurrent
+  // model's sequences are empty after it if a device was several steps ahead.
   std::function<bool(std::span<const i32>)> on_tokens = {};
   // NotFiniteLogits are StepResult::failed instead of thrown, so that the other sequences keep their choices. on_tokens gets
   // kNoToken for such a sequence, and its step is the last.
@@ -79,7 +80,8 @@ class Engine {
   // One for each position; valid until the sequence's next step or rewind.
   std::span<const i32> tokens(SequenceId sequence) const;
   // Drops the positions from `length` on. It may keep fewer if it shares a page with another sequence, or if
-  // `length` lies more than a page back and the model's window has released earlier pages.
+  // `length` lies more than a page back and the model's window has released earlier pages. Where the model is
+  // recurrent, it keeps all or none.
   void rewind(SequenceId sequence, i32 length);
   // Positions of a prompt that a sequence opened now would not have to compute.
   i32 known(std::span<const i32> prompt) const;
@@ -98,7 +100,8 @@ class Engine {
   // Runs one step. Throws NotFiniteLogits, with the position and the first op whose result is not finite, when
   // logits that are fetched or chosen from contain NaN or +infinity, or are all -infinity. Throws Error with the
   // values when a token is outside the vocabulary, when a sequence comes twice or would exceed its context, or
-  // when a step cannot hold that many rows and sequences.
+  // when a step cannot hold that many rows and sequences. Sequences of a step that failed stay as they were, but those of
+  // a recurrent model are empty.
   StepResult step(std::span<const StepRequest> requests, const StepOptions& options = {});
   static constexpr i32 kMostSteps = StepDevice::kHistory;  // steps in one call
 

@@ -66,6 +66,9 @@ struct ModelInfo {
   std::string position_limit;  // for messages: which contexts may be chosen, and why
   i32 layers = 0, kv_heads = 0, head_dim = 0;
   i32 window = 0;  // most positions that a row of any layer sees, including its own; 0: all
+  // Layers keep something of each sequence that only its last position tells: it cannot be rewound, nor begin with
+  // the pages of another.
+  bool recurrent = false;
   DType weight_dtype = DType::kF32;
 
   // Positions of a sequence if nobody asks for another number, unless the engine has a lower one.
@@ -82,6 +85,7 @@ struct GraphRequest {
   DType kv_dtype = DType::kF32;
   DType travel_dtype = DType::kF32;  // type of the vectors that calls pass on; the residual is always f32
   i32 num_pages = 1;
+  i32 slots = 1;          // sequences that may be open
   i32 panel_rows = 16;    // rows of a panel of packed weights
   i32 interleave = 2;     // interleave of 16-bit weights
   bool codes = false;     // weights that are stored in codes stay so

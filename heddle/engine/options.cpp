@@ -172,6 +172,7 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   Capacity capacity = {.context = o.max_context,
                        .pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
                        .page_size = o.page_size,
+                       .slots = o.max_sequences,
                        .splits = o.splits,
                        .window = model->info().window,
                        .kv_dtype = o.kv_dtype,

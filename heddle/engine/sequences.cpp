@@ -7,8 +7,16 @@
 
 namespace heddle {
 
-Sequences::Sequences(i32 count, i32 vocab, PagePool pool, const AttentionCut& reach)
-    : vocab_(vocab), pool_(std::move(pool)), reach_(reach), sequences_(size_t(count)) {}
+Sequences::Sequences(i32 count, i32 vocab, PagePool pool, const AttentionCut& reach, bool recurrent)
+    : vocab_(vocab),
+      pool_(std::move(pool)),
+      reach_(reach),
+      recurrent_(recurrent),
+      sequences_(size_t(count)) {}
+
+std::vector<i32> Sequences::find(std::span<const i32> tokens) const {
+  return recurrent_ ? std::vector<i32>() : pool_.find(tokens);
+}
 
 SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32> prompt) {
   const auto slot = std::ranges::find(sequences_, false, &Sequence::open);
@@ -20,6 +28,7 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
                     .min_p = sampling.min_p,
                     .repetition_penalty = sampling.repetition_penalty,
                     .top_k = sampling.top_k,
+                    .slot = i32(slot - sequences_.begin()),
                     .seed = sampling.seed};
   if (!prompt.empty()) begin(*slot, prompt.first(prompt.size() - 1));
   return SequenceId(slot - sequences_.begin());
@@ -27,7 +36,7 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
 
 // Takes the pages that already hold the beginning of `tokens`.
 void Sequences::begin(Sequence& sequence, std::span<const i32> tokens) {
-  sequence.pages = pool_.find(tokens);
+  sequence.pages = find(tokens);
   const auto kept = tokens.first(sequence.pages.size() * size_t(pool_.page_size()));
   sequence.tokens.assign(kept.begin(), kept.end());
   sequence.see_again();
@@ -93,6 +102,7 @@ void Sequences::let_go_from(Sequence& sequence, i32 first) {
 void Sequences::rewind(Sequence& sequence, i32 length) {
   const i32 size = pool_.page_size();
   i32 kept = std::min(length, sequence.length());
+  if (recurrent_ && kept < sequence.length()) kept = 0;
   const i32 at = kept / size;  // the sequence would continue in the middle of this page
   if (kept % size != 0 && at >= sequence.gone && pool_.is_shared(sequence.pages[size_t(at)]))
     kept = at * size;

@@ -44,11 +44,12 @@ struct Sequence {
 
 class Sequences {
  public:
-  // `reach`: how far back steps read. Pages that lie wholly before that return to the pool.
-  Sequences(i32 count, i32 vocab, PagePool pool, const AttentionCut& reach = {});
+  // `reach`: how far back steps read. Pages that lie wholly before that return to the pool. `recurrent`: see ModelInfo.
+  Sequences(i32 count, i32 vocab, PagePool pool, const AttentionCut& reach = {}, bool recurrent = false);
 
   // Takes the pages that already hold the beginning of `prompt`; the sequence's length says how many
   // positions that saves. The last token is never among them, because only a step chooses the token after it.
+  // None are taken where the model is recurrent.
   // Throws Error when all sequences are open.
   SequenceId open(const SamplingSettings& sampling, std::span<const i32> prompt);
   void close(SequenceId id);
@@ -64,8 +65,12 @@ class Sequences {
   void extend(Sequence& sequence, std::span<const i32> tokens);
   // Drops the positions from `length` on; if another sequence holds the page of `length`, that whole page
   // too. If the pages before `length` were released, which is never so within one page, the sequence keeps
-  // the beginning that can still be found.
+  // the beginning that can still be found. A recurrent model's sequence keeps all or nothing.
   void rewind(Sequence& sequence, i32 length);
+  // The pages whose content is the longest beginning of `tokens` that a sequence may begin with.
+  std::vector<i32> find(std::span<const i32> tokens) const;
+  // Drops what a step that failed has begun: pages beyond the length and, where the model is recurrent, all positions.
+  void drop_step(Sequence& sequence) { rewind(sequence, recurrent_ ? 0 : sequence.length()); }
 
  private:
   void begin(Sequence& sequence, std::span<const i32> tokens);
@@ -76,6 +81,7 @@ class Sequences {
   i32 vocab_;
   PagePool pool_;
   AttentionCut reach_;
+  bool recurrent_;
   std::vector<Sequence> sequences_;
 };
 

@@ -67,6 +67,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   if (rows > kManyStepRows) request.attention_queries = target.prompt_queries;
   request.kv_dtype = capacity.kv_dtype.value_or(model.weight_dtype);
   request.num_pages = capacity.num_pages;
+  request.slots = capacity.slots;
   request.travel_dtype = target.narrow_travel ? model.weight_dtype : DType::kF32;
   request.panel_rows = target.panel_rows;
   request.interleave = target.interleave;

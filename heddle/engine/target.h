@@ -47,6 +47,7 @@ CostModel default_costs(const Topology& topology);
 struct Capacity {
   i32 context = 64;  // positions that a sequence may have
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
+  i32 slots = 1;  // sequences that may be open
   AttentionSplits splits = {.unit = 256, .most = 8};
   i32 window = 0;                 // the model's window; pages before it return to the pool
   std::optional<DType> kv_dtype;  // unset: the weights' type

@@ -1,25 +1,9 @@
 // Qwen 1.5's and 2's mixtures of experts (Yang et al., 2024): Qwen 2 with a mixture as MLP, next to whose chosen experts
 // all tokens take a shared one, each with a gate of its own.
-#include "heddle/model/build/decoder.h"
-#include "heddle/model/build/mixture.h"
-#include "heddle/model/hf/qwen_config.h"
+#include "heddle/model/build/qwen.h"
 
 namespace heddle::qwen2_moe {
 namespace {
-
-Tensor shared_expert(Builder& b, const QwenMoeConfig& c, const std::string& at, Tensor h) {
-  const GatedMlp expert{at + "shared_expert.", c.shared_expert_intermediate_size, c.hidden_act};
-  const Tensor gate = b.linear("shared_gate", h, rows_of(at + "shared_expert_gate", 1));
-  return b.gate_rows("shared_expert", gated_mlp(b, expert, h), gate);
-}
-
-Tensor mlp(Builder& b, const QwenMoeConfig& c, const std::string& at, bool sparse, Tensor h) {
-  if (!sparse) return gated_mlp(b, c, at, h);
-  const Routing routing{
-      .count = c.num_experts, .taken = c.num_experts_per_tok, .normalise = c.norm_topk_prob};
-  const Tensor chosen = mixture(b, {at + "mlp."}, c.moe_intermediate_size, c.hidden_act, routing, h);
-  return b.sum("experts.all", chosen, shared_expert(b, c, at + "mlp.", h));
-}
 
 Tensor layer(Builder& b, const QwenMoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
@@ -28,7 +12,8 @@ Tensor layer(Builder& b, const QwenMoeConfig& c, i32 l, Tensor x, const Rotaries
   h = self_attention(b, attention_of(c, l, rotary.table, c.attention_bias), h);
   x = b.add("attention_residual", h, x);
   h = b.norm("post_norm", x, at + "post_attention_layernorm", norm);
-  return b.add("mlp_residual", mlp(b, c, at, c.sparse[size_t(l)], h), x);
+  h = c.sparse[size_t(l)] ? mixture_with_shared_expert(b, c, at, h) : gated_mlp(b, c, at, h);
+  return b.add("mlp_residual", h, x);
 }
 
 Definition define(const Config& config, const Inventory& tensors) {

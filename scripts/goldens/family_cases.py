@@ -75,6 +75,15 @@ GRANITE = {
     "attention_bias": BIAS,
     **TURN,
 }
+# Layers with linear attention, and one with attention whose heads have gates.
+DELTA = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 12,
+    "linear_value_head_dim": 20,
+}
+DELTA_CHOICES = {"full_attention_interval": [2, 3], "linear_conv_kernel_dim": [4, 2], **partial(0.25, 0.5)}
+SHARED_EXPERT = EXPERTS | {"num_experts": 11, "shared_expert_intermediate_size": 23}
 PARALLEL = {"use_parallel_residual": [True, False]}
 FALCON_NEW = {"new_decoder_architecture": True}
 
@@ -91,6 +100,13 @@ FAMILIES = {
         EXPERTS | {"num_experts": 11, "shared_expert_intermediate_size": 23, "decoder_sparse_step": 2},
         {"norm_topk_prob": [False, True], "qkv_bias": [True, False], "decoder_sparse_step": [2, 1], **TURN},
     ),
+    "qwen3_next": Family(
+        "Qwen3Next",
+        DELTA | SHARED_EXPERT,
+        {"norm_topk_prob": [True, False], "decoder_sparse_step": [1, 2], **DELTA_CHOICES},
+    ),
+    "qwen3_5": Family("Qwen3_5", DELTA, DELTA_CHOICES),
+    "qwen3_5_moe": Family("Qwen3_5Moe", DELTA | SHARED_EXPERT, DELTA_CHOICES),
     "smollm3": Family(
         "SmolLM3", {"pad_token_id": 0}, {"no_rope_layer_interval": [2, 3], "attention_bias": BIAS, **TURN}
     ),
@@ -307,6 +323,10 @@ GOLDENS = {
         },
     ),
     "qwen2_moe-tiny": ("qwen2_moe", torch.float32, {}),
+    "qwen3_next-tiny": ("qwen3_next", torch.float32, {}),
+    "qwen3_5-tiny": ("qwen3_5", torch.float32, {}),
+    "qwen3_5-bf16": ("qwen3_5", torch.bfloat16, {"full_attention_interval": 3}),
+    "qwen3_5_moe-tiny": ("qwen3_5_moe", torch.float32, {}),
     "smollm3-tiny": ("smollm3", torch.float32, {}),
     "granite-tiny": ("granite", torch.float32, {}),
     "granite-bf16": ("granite", torch.bfloat16, {"residual_multiplier": 0.22}),

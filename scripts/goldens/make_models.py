@@ -311,7 +311,8 @@ def randomise(model, generator):
     # compensates.
     tied, hidden = model.config.tie_word_embeddings, model.config.hidden_size
     embedding = (0.3 if tied else 2.0) / math.sqrt(hidden)
-    less_one = float(model.config.model_type.startswith("gemma"))  # for the weights of its norms
+    # For the weights of its norms, but not of those that have a gate.
+    less_one = float(model.config.model_type.startswith(("gemma", "qwen3_next", "qwen3_5")))
     last_norm = ("model.norm.weight", "ln_f.weight", "final_layernorm.weight", "final_layer_norm.weight")
     embeddings = ("lm_head", "embed_tokens", "wte", "embed_in", "embed_out", "word_embeddings")
     for name, weight in model.named_parameters():
@@ -320,11 +321,13 @@ def randomise(model, generator):
             noise *= 0.3
         elif name.endswith("sinks"):
             noise += 1
+        elif name.endswith("A_log"):
+            noise -= 2  # a state lasts
         elif weight.dim() == 1 or "norm" in name:
             noise = 1 + 0.3 * noise
             if tied and name.endswith(last_norm):
                 noise *= 6
-            noise -= less_one
+            noise -= 0 if "linear_attn" in name else less_one
         elif any(part in name for part in embeddings):
             noise *= embedding
         elif "wpe" in name:

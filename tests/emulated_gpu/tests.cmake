@@ -73,7 +73,7 @@ foreach(op linear attention expert_linear rms_norm sample add)
   string(APPEND in_frames "*/${op}_megakernel:*/${op}_launches:")
 endforeach()
 foreach(op attention_merge embedding embedding_backward expert_bias gather_rows kv_append position_gain rope_table
-           sample_parts head_linear rope rope_rows route router expert_sum gated_activation head_norm softmax argmax copy column_sum
+           sample_parts head_linear delta_rule short_convolution rope rope_rows route router expert_sum gated_activation head_norm softmax argmax copy column_sum
            reduce)
   string(APPEND in_frames "*/${op}_megakernel:")
 endforeach()
@@ -91,6 +91,7 @@ add_emulated_test(not_finite_test "*/megakernel")
 add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Forms*llama3_tiny:*Greedy*gpt2_tiny:*Greedy*deepseek_v3_bf16")
 add_emulated_test(coded_weights_test "*CodedWeightsOn*")
 add_emulated_test(mixture_test "*Long*qwen3_moe_megakernel")
+add_emulated_test(recurrent_test "*Host*qwen3_5_tiny_megakernel")
 # Runs the program there by itself.
 add_dependencies(gpu_command_test emulated_cuda emulated_nvrtc emulated_nvml heddle)
 target_compile_definitions(gpu_command_test PRIVATE HEDDLE_EMULATED_GPU="${folder}"

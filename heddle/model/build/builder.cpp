@@ -10,6 +10,7 @@
 #include "heddle/ops/activation/activation.h"
 #include "heddle/ops/activation/clamped_gate.h"
 #include "heddle/ops/activation/gated_activation.h"
+#include "heddle/ops/activation/gated_product.h"
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/attention/attention.h"
 #include "heddle/ops/attention/attention_merge.h"
@@ -116,6 +117,15 @@ Tensor Builder::vector(const std::string& name, VectorSpec spec) {
   spec.name = name;
   made_.vectors[name] = std::move(spec);
   return tensor;
+}
+
+// The elements of a vector as a matrix of `rows` rows.
+Tensor Builder::vectors(const std::string& name, VectorSpec spec, i32 rows) {
+  Tensor made = vector(name, std::move(spec));
+  made.rank = 2;
+  made.size[1] = made.size[0] / rows, made.size[0] = rows;
+  made.stride[0] = made.size[1], made.stride[1] = 1;
+  return made;
 }
 
 // The type that holds all parts of a matrix exactly.
@@ -351,12 +361,7 @@ Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& rout
 }
 
 Tensor Builder::score_bias(const std::string& name, std::vector<float> values, i32 heads) {
-  const i32 size = i32(values.size());
-  Tensor bias = vector(name, {.size = size, .values = std::move(values)});
-  bias.rank = 2;
-  bias.size[0] = heads, bias.size[1] = size / heads;
-  bias.stride[0] = bias.size[1], bias.stride[1] = 1;
-  return bias;
+  return vectors(name, {.size = i32(values.size()), .values = std::move(values)}, heads);
 }
 
 Tensor Builder::rotary(const std::string& name, const Rotary& rotary, const RotaryGains& gains) {
@@ -484,6 +489,11 @@ Tensor Builder::sum(const std::string& name, Tensor a, Tensor b) {
 Tensor Builder::scale(const std::string& name, Tensor x, double factor) {
   Scale args{.x = x, .y = dense(x.dtype, {x.size[0], x.last()}), .factor = float(factor)};
   return factor == 1 ? x : made_.graph.call("scale", path(name), args).y;
+}
+
+Tensor Builder::gated_product(const std::string& name, Tensor gate, Tensor x, i32 kind) {
+  const GatedProduct args{.gate = gate, .up = x, .y = like(x, x.last()), .kind = kind};
+  return made_.graph.call("gated_product", path(name), args).y;
 }
 
 Tensor Builder::gate_rows(const std::string& name, Tensor x, Tensor gate) {

@@ -153,6 +153,26 @@ class Builder {
   Tensor clamped_gate(const std::string& name, Tensor pairs, double alpha, double limit);
   Tensor sum(const std::string& name, Tensor a, Tensor b);
   Tensor scale(const std::string& name, Tensor x, double factor);
+  // f(gate) * x, element by element.
+  Tensor gated_product(const std::string& name, Tensor gate, Tensor x, i32 kind);
+  // A causal convolution of each column over the last `width` positions (heddle/ops/recurrence). `tensor`: [columns, 1, width]
+  struct Convolution {
+    std::string tensor;
+    std::string bias = {};  // "": none
+    i32 width = 1;
+    bool silu = false;
+  };
+  Tensor convolve(const std::string& name, Tensor x, const Convolution& convolution);
+  // The gated delta rule of heddle/ops/recurrence. x: [T, queries, keys and values], gates: [T, b and a of all heads].
+  struct DeltaHeads {
+    i32 keys = 1, values = 1, key_dim = 1, value_dim = 1;
+
+    i32 key_columns() const { return keys * key_dim; }
+    i32 value_columns() const { return values * value_dim; }
+    i32 columns() const { return 2 * key_columns() + value_columns(); }
+  };
+  Tensor delta_rule(const std::string& name, Tensor x, Tensor gates, const std::string& at,
+                    const DeltaHeads& heads);
   // Each row of x times the sigmoid of its gate. [T, N], [T, 1]
   Tensor gate_rows(const std::string& name, Tensor x, Tensor gate);
   // Adds a to the residual stream b.
@@ -170,6 +190,8 @@ class Builder {
 
  private:
   Tensor route_logits(const std::string& name, Tensor x, const Weight& weight);
+  Tensor vectors(const std::string& name, VectorSpec spec, i32 rows);
+  Tensor memory(const std::string& name, const std::vector<i32>& sizes);
   Tensor look_up(const std::string& name, Embedding args);
   DType dtype_of(const Rows& rows) const;
   Coding take_coding(WeightSpec& spec) const;

@@ -128,6 +128,7 @@ SelfAttention attention_of(const DecoderConfig& c, i32 layer, Tensor rotary, boo
           .heads = heads,
           .qkv = qkv_rows(at, heads, qkv_bias),
           .o = rows_of(at + "self_attn.o_proj", c.hidden_size, o_bias),
+          .gate = {},
           .rotary = rotary,
           .query_rotary = {},
           .rotary_dim = c.rope.rotary_dim,
@@ -145,9 +146,13 @@ Tensor self_attention(Builder& b, const SelfAttention& a, Tensor h) {
   Rows rows = a.qkv;
   reorder(rows, order);
 
+  const auto project = [&](Tensor y) {
+    if (!a.gate.sources.empty()) y = b.gated_product("gated", b.linear("head_gates", h, a.gate), y, kSigmoid);
+    return b.linear("o", y, a.o);
+  };
   Tensor qkv = b.linear("qkv", h, rows);
   if (a.norm.kind == QkNorm::Kind::kWhole || a.query_rotary.exists())
-    return b.linear("o", attend_apart(b, a, rotary_dim, order, qkv), a.o);
+    return project(attend_apart(b, a, rotary_dim, order, qkv));
   const auto normalise = [&] {
     qkv = b.head_norm("qk_norm", qkv, head_norms(a.norm, order), heads, {a.norm.norm.eps, a.norm.norm.plus});
   };
@@ -156,7 +161,7 @@ Tensor self_attention(Builder& b, const SelfAttention& a, Tensor h) {
   if (a.clip > 0) qkv = b.clamp("clip", qkv, a.clip);
   if (a.rotary.exists()) qkv = b.rope("rope", qkv, a.rotary, heads, rotary_dim);
   if (has_norm && a.norm.after_rope) normalise();
-  return b.linear("o", b.attend("attention", qkv, a.layer, heads, a.scores), a.o);
+  return project(b.attend("attention", qkv, a.layer, heads, a.scores));
 }
 
 Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias) {

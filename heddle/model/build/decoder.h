@@ -42,8 +42,9 @@ QkNorm qk_norm(const std::string& at, const Heads& heads, QkNorm::Kind kind, con
 struct SelfAttention {
   i32 layer = 0;
   Heads heads;
-  Rows qkv = {}, o = {};     // qkv: the heads of queries, keys and values
-  Tensor rotary = {};        // the step's table; missing: positions turn no heads
+  Rows qkv = {}, o = {};  // qkv: the heads of queries, keys and values
+  Rows gate = {};         // what the heads give is multiplied by the sigmoid of this product; none: it is not
+  Tensor rotary = {};     // the step's table; missing: positions turn no heads
   Tensor query_rotary = {};  // the queries' table, if it is another
   i32 rotary_dim = 0;        // leading elements of a head that turn; 0: all
   bool neighbours = false;   // the two elements of a pair are stored side by side, not rotary_dim / 2 apart

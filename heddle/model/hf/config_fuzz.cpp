@@ -15,7 +15,7 @@
 #include "heddle/model/hf/llama_kin_config.h"
 #include "heddle/model/hf/mistral_config.h"
 #include "heddle/model/hf/olmo_config.h"
-#include "heddle/model/hf/qwen_config.h"
+#include "heddle/model/hf/qwen_hybrid_config.h"
 
 namespace {
 
@@ -147,6 +147,9 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_olmoe_config); });
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });
   run([&] { read_mixture(config, heddle::read_qwen3_vl_moe_config); });
+  run([&] { read_mixture(config, heddle::read_qwen3_next_config); });
+  run([&] { read_decoder(config, heddle::read_qwen3_5_config); });
+  run([&] { read_mixture(config, heddle::read_qwen3_5_moe_config); });
   run([&] { read_mixture(config, heddle::read_dots1_config); });
   run([&] { read_mixture(config, heddle::read_exaone_moe_config); });
   run([&] { read_deepseek(config, heddle::read_glm4_moe_lite_config); });

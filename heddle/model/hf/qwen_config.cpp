@@ -70,10 +70,7 @@ QwenConfig read_qwen3_vl_config(const Config& config) {
   return c;
 }
 
-namespace {
-
-// Which layers have experts, and what those are.
-void read_mixture(const Config& config, const Experts& defaults, int inner, QwenMoeConfig& c) {
+void read_qwen_mixture(const Config& config, const Experts& defaults, int inner, QwenMoeConfig& c) {
   c.moe_intermediate_size = config.optional_int("moe_intermediate_size", inner, 1, kMaxWidth);
   const Experts experts = read_experts(config, defaults);
   c.num_experts = experts.count, c.num_experts_per_tok = experts.taken;
@@ -83,8 +80,6 @@ void read_mixture(const Config& config, const Experts& defaults, int inner, Qwen
   for (double l : config.optional_numbers("mlp_only_layers", 0, kMaxLayers))
     if (l < c.num_hidden_layers) c.sparse[size_t(l)] = false;
 }
-
-}  // namespace
 
 QwenMoeConfig read_qwen2_moe_config(const Config& config) {
   refuse_foreign(config, "Qwen2Moe", {"sliding_window", "num_local_experts"});
@@ -96,7 +91,7 @@ QwenMoeConfig read_qwen2_moe_config(const Config& config) {
   c.windows = read_windows(config, c.num_hidden_layers, read_window(config), even_below, most);
   c.rope = read_rope(config, c);
   c.attention_bias = config.optional_bool("qkv_bias", true);
-  read_mixture(config, {.count = 60, .taken = 4}, 1408, c);
+  read_qwen_mixture(config, {.count = 60, .taken = 4}, 1408, c);
   c.shared_expert_intermediate_size =
       config.optional_int("shared_expert_intermediate_size", 5632, 1, kMaxWidth);
   return c;
@@ -112,7 +107,7 @@ QwenMoeConfig read_qwen3_moe_config(const Config& config) {
   c.windows.assign(size_t(c.num_hidden_layers), read_window(config));
   c.rope = read_rope(config, c);
   c.attention_bias = config.optional_bool("attention_bias", false);
-  read_mixture(config, {.count = 128, .taken = 8}, 768, c);
+  read_qwen_mixture(config, {.count = 128, .taken = 8}, 768, c);
   return c;
 }
 
@@ -126,7 +121,7 @@ QwenMoeConfig read_qwen3_vl_moe_config(const Config& config) {
                                                                 .tie_word_embeddings = true});
   c.rope = read_qwen_rope(config, c, 500'000.0);
   c.attention_bias = config.optional_bool("attention_bias", false);
-  read_mixture(config, {.count = 60, .taken = 4}, 1408, c);
+  read_qwen_mixture(config, {.count = 60, .taken = 4}, 1408, c);
   c.norm_topk_prob = c.sees_images = true;
   return c;
 }

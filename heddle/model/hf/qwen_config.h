@@ -18,6 +18,8 @@ struct QwenMoeConfig : QwenConfig {
   std::vector<bool> sparse;  // layers that have experts
 };
 
+// Which layers have experts, and what those are.
+void read_qwen_mixture(const Config& config, const Experts& defaults, int inner, QwenMoeConfig& c);
 QwenConfig read_qwen2_config(const Config& config);
 QwenConfig read_qwen3_config(const Config& config);
 // The text models of those that see images: Qwen 2 VL, 2.5 VL and 3 VL.

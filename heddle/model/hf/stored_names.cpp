@@ -22,6 +22,7 @@ struct OtherPart {
 };
 // Found at the beginning of a name, or after "model.".
 constexpr OtherPart kOtherParts[] = {
+    {"mtp.", "a layer that predicts further tokens"},
     {"score.", "a classifier"},
     {"classifier.", "a classifier"},
     {"qa_outputs.", "a head for questions"},

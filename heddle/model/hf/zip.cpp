@@ -20,9 +20,9 @@ constexpr size_t kEndBytes = 22, kPlaceBytes = 20, kEnd64Bytes = 56, kEntryBytes
 constexpr size_t kMostComment = 0xffff;
 constexpr uint64_t kIn64Bits = 0xffffffff;  // a number of 32 bits that stands among the extra fields instead
 
-class Reader {
+class ArchiveReader {
  public:
-  Reader(std::span<const std::byte> bytes, const std::string& path)
+  ArchiveReader(std::span<const std::byte> bytes, const std::string& path)
       : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path_(path) {}
 
   std::map<std::string, ZipEntry> read() const {
@@ -122,7 +122,7 @@ bool looks_like_zip(std::span<const std::byte> bytes) {
 }
 
 std::map<std::string, ZipEntry> read_zip(std::span<const std::byte> bytes, const std::string& path) {
-  return Reader(bytes, path).read();
+  return ArchiveReader(bytes, path).read();
 }
 
 }  // namespace heddle
