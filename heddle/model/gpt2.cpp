@@ -16,12 +16,12 @@ Tensor layer(Builder& b, const Gpt2Config& c, i32 l, Tensor x) {
   const Heads heads{c.n_head, c.n_head, c.n_embd / c.n_head};
   b.in("layers." + std::to_string(l));
 
-  Tensor h = b.layer_norm("norm_1", x, at + "ln_1.weight", at + "ln_1.bias", c.layer_norm_epsilon);
+  Tensor h = b.layer_norm("norm_1", x, at + "ln_1.weight", at + "ln_1.bias", {c.layer_norm_epsilon});
   Tensor qkv = b.linear("qkv", h, rows(at + "attn.c_attn", heads.columns()));
   Tensor o = b.attend("attention", qkv, l, heads, {.scale = c.attention_scale(l)});
   x = b.add("attention_residual", b.linear("o", o, rows(at + "attn.c_proj", c.n_embd)), x);
 
-  h = b.layer_norm("norm_2", x, at + "ln_2.weight", at + "ln_2.bias", c.layer_norm_epsilon);
+  h = b.layer_norm("norm_2", x, at + "ln_2.weight", at + "ln_2.bias", {c.layer_norm_epsilon});
   h = b.activate("act", b.linear("up", h, rows(at + "mlp.c_fc", c.n_inner)),
                  activation_kind(c.activation_function));
   return b.add("mlp_residual", b.linear("down", h, rows(at + "mlp.c_proj", c.n_embd)), x);
@@ -36,7 +36,7 @@ void build(Builder& b, const Gpt2Config& c, const std::string& embedding) {
   for (i32 l = 0; l < c.n_layer; ++l) x = layer(b, c, l, x);
   b.in("");
   x = b.layer_norm("final_norm", b.wanted(x), "transformer.ln_f.weight", "transformer.ln_f.bias",
-                   c.layer_norm_epsilon);
+                   {c.layer_norm_epsilon});
   b.head(x, b.head_table(tokens, "lm_head.weight", c.tie_word_embeddings));
 }
 

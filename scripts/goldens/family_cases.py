@@ -16,7 +16,7 @@ LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
 class Family:
     """`base`: keys of every checkpoint. `choices`: keys with the values that random ones may have; the first
     one is that of the golden. `divided`: heads are as wide as hidden_size / num_attention_heads.
-    `layer_type`: what layer_types says of each layer."""
+    `layer_type`: what layer_types says of each layer, or of some, which repeat."""
 
     model: str
     base: dict = field(default_factory=dict)
@@ -107,6 +107,32 @@ FAMILIES = {
     ),
     "qwen3_5": Family("Qwen3_5", DELTA, DELTA_CHOICES),
     "qwen3_5_moe": Family("Qwen3_5Moe", DELTA | SHARED_EXPERT, DELTA_CHOICES),
+    "lfm2": Family(
+        "Lfm2",
+        {"pad_token_id": 0, "block_multiple_of": 8},
+        {
+            "full_attn_idxs": [[1], [0]],
+            "conv_bias": [True, False],
+            "conv_L_cache": [3, 4],
+            "block_auto_adjust_ff_dim": [True, False],
+            **TURN,
+        },
+        divided=True,
+    ),
+    "lfm2_moe": Family(
+        "Lfm2Moe",
+        EXPERTS | {"num_experts": 11, "num_dense_layers": 1, "pad_token_id": 0},
+        {
+            "use_expert_bias": [True, False],
+            "norm_topk_prob": [True, False],
+            "routed_scaling_factor": [1.5, 1.0],
+            **TURN,
+        },
+        divided=True,
+        layer_type="conv full_attention",
+    ),
+    "arcee": Family("Arcee", {}, {"attention_bias": BIAS, "mlp_bias": [True, False], **TURN}),
+    "nemotron": Family("Nemotron", {}, {"attention_bias": BIAS, "mlp_bias": BIAS, **partial(0.5, 1.0, 0.25)}),
     "smollm3": Family(
         "SmolLM3", {"pad_token_id": 0}, {"no_rope_layer_interval": [2, 3], "attention_bias": BIAS, **TURN}
     ),
@@ -260,7 +286,8 @@ def config_of(family, sizes, pick):
         own["hidden_size"] = heads * sizes["head_dim"]
     config = own | head_dim | family.base | chosen
     if family.layer_type:
-        config["layer_types"] = [family.layer_type] * sizes["num_hidden_layers"]
+        layers = sizes["num_hidden_layers"]
+        config["layer_types"] = (family.layer_type.split() * layers)[:layers]
     for name, other in family.names.items():
         value = config.pop(name)
         if other:
@@ -327,6 +354,10 @@ GOLDENS = {
     "qwen3_5-tiny": ("qwen3_5", torch.float32, {}),
     "qwen3_5-bf16": ("qwen3_5", torch.bfloat16, {"full_attention_interval": 3}),
     "qwen3_5_moe-tiny": ("qwen3_5_moe", torch.float32, {}),
+    "lfm2-tiny": ("lfm2", torch.float32, {}),
+    "lfm2_moe-tiny": ("lfm2_moe", torch.float32, {}),
+    "arcee-tiny": ("arcee", torch.float32, {}),
+    "nemotron-tiny": ("nemotron", torch.float32, {}),
     "smollm3-tiny": ("smollm3", torch.float32, {}),
     "granite-tiny": ("granite", torch.float32, {}),
     "granite-bf16": ("granite", torch.bfloat16, {"residual_multiplier": 0.22}),

@@ -312,7 +312,7 @@ def randomise(model, generator):
     tied, hidden = model.config.tie_word_embeddings, model.config.hidden_size
     embedding = (0.3 if tied else 2.0) / math.sqrt(hidden)
     # For the weights of its norms, but not of those that have a gate.
-    less_one = float(model.config.model_type.startswith(("gemma", "qwen3_next", "qwen3_5")))
+    less_one = float(model.config.model_type.startswith(("gemma", "nemotron", "qwen3_next", "qwen3_5")))
     last_norm = ("model.norm.weight", "ln_f.weight", "final_layernorm.weight", "final_layer_norm.weight")
     embeddings = ("lm_head", "embed_tokens", "wte", "embed_in", "embed_out", "word_embeddings")
     for name, weight in model.named_parameters():
@@ -341,7 +341,7 @@ def randomise(model, generator):
             noise *= (1.6 if sharp else 1.0) / math.sqrt(fan_in)
         weight.data.copy_(noise)
     for name, bias in model.named_buffers():
-        if name.endswith("e_score_correction_bias"):
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
             bias.copy_(0.2 * torch.randn(bias.shape, generator=generator))
 
 

@@ -29,6 +29,7 @@
 #include "heddle/ops/layer_norm/layer_norm.h"
 #include "heddle/ops/linear/head_linear.h"
 #include "heddle/ops/linear/linear.h"
+#include "heddle/ops/multiply/multiply.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "heddle/ops/rope/position_gain.h"
 #include "heddle/ops/rope/rope_rows.h"
@@ -246,13 +247,14 @@ Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& 
 }
 
 Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string& weight,
-                           const std::string& bias, double eps) {
-  Tensor w = vector(path(name) + ".weight", {.size = x.last(), .sources = {{weight, x.last()}}});
+                           const std::string& bias, const Rms& rms) {
+  Tensor w = vector(path(name) + ".weight",
+                    {.size = x.last(), .sources = {{weight, x.last()}}, .plus = float(rms.plus)});
   Tensor b;
   if (!bias.empty()) b = vector(path(name) + ".bias", {.size = x.last(), .sources = {{bias, x.last()}}});
   return made_.graph
       .call("layer_norm", path(name),
-            LayerNorm{.x = x, .weight = w, .bias = b, .y = like(x, x.last()), .eps = float(eps)})
+            LayerNorm{.x = x, .weight = w, .bias = b, .y = like(x, x.last()), .eps = float(rms.eps)})
       .y;
 }
 
@@ -265,7 +267,7 @@ Tensor Builder::norm(const std::string& name, Tensor x, const std::string& tenso
     return made_.graph.call("layer_norm", path(name), args).y;
   }
   if (!norm.centred) return rms_norm(name, x, tensor + ".weight", {norm.eps, norm.plus});
-  return layer_norm(name, x, tensor + ".weight", norm.bias ? tensor + ".bias" : "", norm.eps);
+  return layer_norm(name, x, tensor + ".weight", norm.bias ? tensor + ".bias" : "", {norm.eps, norm.plus});
 }
 
 Tensor Builder::linear(const std::string& name, Tensor x, const Weight& weight) {
@@ -489,6 +491,10 @@ Tensor Builder::sum(const std::string& name, Tensor a, Tensor b) {
 Tensor Builder::scale(const std::string& name, Tensor x, double factor) {
   Scale args{.x = x, .y = dense(x.dtype, {x.size[0], x.last()}), .factor = float(factor)};
   return factor == 1 ? x : made_.graph.call("scale", path(name), args).y;
+}
+
+Tensor Builder::multiply(const std::string& name, Tensor a, Tensor b) {
+  return made_.graph.call("multiply", path(name), Multiply{.a = a, .b = b, .y = like(a, a.last())}).y;
 }
 
 Tensor Builder::gated_product(const std::string& name, Tensor gate, Tensor x, i32 kind) {

@@ -116,9 +116,9 @@ class Builder {
   // `order`: of the columns, as Rows::order.
   Tensor rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms,
                   const std::vector<i32>& order = {});
-  // `bias` may be "".
+  // Around the mean. `bias` may be "".
   Tensor layer_norm(const std::string& name, Tensor x, const std::string& weight, const std::string& bias,
-                    double eps);
+                    const Rms& rms);
   // The norm whose weights are tensor + ".weight" and ".bias".
   Tensor norm(const std::string& name, Tensor x, const std::string& tensor, const Norm& norm);
   Tensor linear(const std::string& name, Tensor x, const Rows& rows);
@@ -153,7 +153,8 @@ class Builder {
   Tensor clamped_gate(const std::string& name, Tensor pairs, double alpha, double limit);
   Tensor sum(const std::string& name, Tensor a, Tensor b);
   Tensor scale(const std::string& name, Tensor x, double factor);
-  // f(gate) * x, element by element.
+  // Element by element: a * b, and f(gate) * x.
+  Tensor multiply(const std::string& name, Tensor a, Tensor b);
   Tensor gated_product(const std::string& name, Tensor gate, Tensor x, i32 kind);
   // A causal convolution of each column over the last `width` positions (heddle/ops/recurrence). `tensor`: [columns, 1, width]
   struct Convolution {

@@ -22,7 +22,7 @@ Rows stack(const std::string& at, const std::vector<std::pair<const char*, i32>>
 // Pairs each gate row with its up row.
 Rows gate_up_rows(const GatedMlp& mlp) {
   Rows rows = *mlp.merged ? rows_of(mlp.at + mlp.merged, 2 * mlp.inner, mlp.bias)
-                          : stack(mlp.at, {{"gate_proj", mlp.inner}, {"up_proj", mlp.inner}}, mlp.bias);
+                          : stack(mlp.at, {{mlp.gate, mlp.inner}, {mlp.up, mlp.inner}}, mlp.bias);
   rows.order = interleave_halves(mlp.inner);
   return rows;
 }

@@ -60,14 +60,16 @@ Tensor self_attention(Builder& b, const SelfAttention& a, Tensor h);
 
 // act(gate h) * (up h), projected down (Shazeer, 2020: "GLU Variants Improve Transformer").
 Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias = false);
-// Same, with `inner` columns and the projections at + gate_proj, up_proj and down_proj.
+// Same, with `inner` columns and the projections at + gate, up and down.
 struct GatedMlp {
   std::string at;
   i32 inner = 0;
   HiddenAct act = HiddenAct::kSilu;
   bool bias = false;
-  const char* merged = "";  // gate and up are stored as one of this name; "": as gate_proj and up_proj
+  const char* merged = "";  // gate and up are stored as one of this name; "": by these names
   const char* down = "down_proj";
+  const char* gate = "gate_proj";
+  const char* up = "up_proj";
 };
 Tensor gated_mlp(Builder& b, const GatedMlp& mlp, Tensor h);
 

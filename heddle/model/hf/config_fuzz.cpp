@@ -11,6 +11,7 @@
 #include "heddle/model/hf/gpt_oss_config.h"
 #include "heddle/model/hf/granite_config.h"
 #include "heddle/model/hf/layer_norm_config.h"
+#include "heddle/model/hf/lfm2_config.h"
 #include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/llama_kin_config.h"
 #include "heddle/model/hf/mistral_config.h"
@@ -148,6 +149,8 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });
   run([&] { read_mixture(config, heddle::read_qwen3_vl_moe_config); });
   run([&] { read_mixture(config, heddle::read_qwen3_next_config); });
+  run([&] { read_decoder(config, heddle::read_lfm2_config); });
+  run([&] { read_mixture(config, heddle::read_lfm2_moe_config); });
   run([&] { read_decoder(config, heddle::read_qwen3_5_config); });
   run([&] { read_mixture(config, heddle::read_qwen3_5_moe_config); });
   run([&] { read_mixture(config, heddle::read_dots1_config); });
@@ -161,8 +164,9 @@ void read_all(const Config& config) {
        heddle::read_qwen2_vl_config, heddle::read_qwen3_vl_config, heddle::read_ministral3_config,
        heddle::read_granite_config, heddle::read_olmo2_config, heddle::read_olmo3_config,
        heddle::read_glm4_config, heddle::read_cohere_config, heddle::read_cohere2_config,
-       heddle::read_starcoder2_config, heddle::read_stablelm_config, heddle::read_gpt_neox_config,
-       heddle::read_phi_config, heddle::read_falcon_config);
+       heddle::read_starcoder2_config, heddle::read_stablelm_config, heddle::read_arcee_config,
+       heddle::read_nemotron_config, heddle::read_gpt_neox_config, heddle::read_phi_config,
+       heddle::read_falcon_config);
   run([&] { (void)config.dtype(); });
 }
 

@@ -12,11 +12,12 @@
 #include "heddle/model/hf/gpt_oss_config.h"
 #include "heddle/model/hf/granite_config.h"
 #include "heddle/model/hf/layer_norm_config.h"
+#include "heddle/model/hf/lfm2_config.h"
 #include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/llama_kin_config.h"
 #include "heddle/model/hf/mistral_config.h"
 #include "heddle/model/hf/olmo_config.h"
-#include "heddle/model/hf/qwen_config.h"
+#include "heddle/model/hf/qwen_hybrid_config.h"
 
 namespace heddle {
 namespace {
@@ -240,6 +241,34 @@ TEST(FamilyConfigs, MinimaxM2TurnsAPartOfEachHead) {
   EXPECT_EQ(read(R"("head_dim":20)").rope.theta, 5e6);
   expect_refused([&] { read(R"("attn_type_list":[1,0])"); }, "lightning attention");
   expect_refused([&] { read(R"("scoring_func":"softmax")"); }, "scoring_func");
+}
+
+TEST(FamilyConfigs, LayersOfQwensHybridsHaveTheKindThatTheFileNames) {
+  using Layers = std::vector<bool>;
+  const auto read = [](const std::string& more) { return read_qwen3_5_config(family_config(more)); };
+  EXPECT_EQ(read("").linear, Layers({true, true, true, false}));
+  EXPECT_EQ(read(R"("full_attention_interval":2)").linear, Layers({true, false, true, false}));
+  const std::string types =
+      R"("layer_types":["full_attention","linear_attention","linear_attention","full_attention"])";
+  EXPECT_EQ(read(types).linear, Layers({false, true, true, false}));
+  EXPECT_EQ(read(R"("head_dim":64)").rope.rotary_dim, 16) << "a quarter of a head turns";
+  expect_refused([&] { read(R"("layer_types":["linear_attention"])"); }, "one for each layer");
+  expect_refused([&] { read(R"("layer_types":["conv","conv","conv","conv"])"); }, "may be linear_attention");
+  expect_refused([&] { read(R"("linear_num_key_heads":5)"); }, "linear_num_value_heads");
+  expect_refused([&] { read(R"("attention_bias":true)"); }, "attention_bias");
+  EXPECT_TRUE(read_qwen3_next_config(family_config()).norm_topk_prob);
+}
+
+TEST(FamilyConfigs, Lfm2AdjustsTheWidthOfItsMlp) {
+  const auto read = [](const std::string& more) { return read_lfm2_config(family_config(more)); };
+  EXPECT_EQ(read("").intermediate_size, 256);
+  EXPECT_EQ(read(R"("block_multiple_of":8)").intermediate_size, 56) << "2/3 of 77, in eights";
+  EXPECT_EQ(read(R"("block_auto_adjust_ff_dim":false)").intermediate_size, 77);
+  EXPECT_EQ(read(R"("block_ffn_dim_multiplier":null)").intermediate_size, 51);
+  EXPECT_EQ(read(R"("block_ff_dim":300,"block_multiple_of":1)").intermediate_size, 200);
+  EXPECT_FALSE(read(R"("tie_embedding":false)").tie_word_embeddings);
+  EXPECT_EQ(read(R"("full_attn_idxs":[2])").convolves, std::vector<bool>({true, true, false, true}));
+  expect_refused([] { read_lfm2_moe_config(family_config()); }, "layer_types");
 }
 
 }  // namespace

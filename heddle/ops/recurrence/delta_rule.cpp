@@ -1,5 +1,6 @@
 #include "heddle/ops/recurrence/delta_rule.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "heddle/ir/rules.h"
