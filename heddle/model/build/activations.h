@@ -14,6 +14,8 @@ inline i32 activation_kind(HiddenAct act) {
       return kGelu;
     case HiddenAct::kGeluTanh:
       return kGeluTanh;
+    case HiddenAct::kReluSquared:
+      return kReluSquared;
   }
   return kSilu;
 }

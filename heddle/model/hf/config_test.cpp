@@ -114,8 +114,8 @@ TEST(LlamaConfig, RefusesRopeByNameAndValue) {
 }
 
 TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
-  expect_llama_fails(kUnsupported, R"("hidden_act":"relu2")",
-                     "hidden_act = \"relu2\": not supported; it may be silu");
+  expect_llama_fails(kUnsupported, R"("hidden_act":"mish")",
+                     "hidden_act = \"mish\": not supported; it may be silu");
   expect_llama_fails(kUnsupported, R"("quantization_config":{"bits":4})",
                      "quantization_config = {\"bits\":4}");
   expect_llama_fails(kUnsupported,

@@ -11,7 +11,8 @@ HiddenAct read_hidden_act(const Config& config, const std::string& key, const st
   if (name == "silu" || name == "swish") return HiddenAct::kSilu;
   if (name == "gelu") return HiddenAct::kGelu;
   if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return HiddenAct::kGeluTanh;
-  config.refuse(key, "it may be silu, swish, gelu, gelu_new, gelu_pytorch_tanh or gelu_fast");
+  if (name == "relu2") return HiddenAct::kReluSquared;
+  config.refuse(key, "it may be silu, swish, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast or relu2");
 }
 
 void refuse_foreign(const Config& config, const std::string& family,

@@ -16,6 +16,7 @@ enum class HiddenAct : unsigned char {
   kSilu,
   kGelu,      // exact, by erf
   kGeluTanh,  // the approximation by tanh: gelu_new, gelu_pytorch_tanh, gelu_fast
+  kReluSquared,
 };
 
 HiddenAct read_hidden_act(const Config& config, const std::string& key, const std::string& fallback);

@@ -74,6 +74,18 @@ StablelmConfig read_stablelm_config(const Config& config) {
   return c;
 }
 
+DecoderConfig read_nemotron_config(const Config& config) {
+  refuse_foreign(config, "Nemotron");
+  DecoderConfig c = read_decoder_config(config, {.sizes = {256000, 6144, 24576, 32, 48, 4096},
+                                                 .hidden_act = "relu2",
+                                                 .eps_key = "norm_eps",
+                                                 .eps = 1e-5});
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.mlp_bias = config.optional_bool("mlp_bias", false);
+  c.rope = read_partial_rope(config, c, 0.5);
+  return c;
+}
+
 GptNeoxConfig read_gpt_neox_config(const Config& config) {
   refuse_foreign(config, "GPTNeoX");
   GptNeoxConfig c{read_decoder_config(config, {.sizes = {50432, 6144, 24576, 44, 64, 2048},

@@ -1,4 +1,4 @@
-// The configurations of families whose norms are around the mean: Cohere, StarCoder 2, StableLM, GPT-NeoX, Phi and
+// The configurations of families whose norms are around the mean: Cohere, Nemotron, StarCoder 2, StableLM, GPT-NeoX, Phi and
 // Falcon. rms_norm_eps is the epsilon of those norms.
 #pragma once
 
@@ -35,6 +35,7 @@ struct FalconConfig : DecoderConfig {
 CohereConfig read_cohere_config(const Config& config);
 CohereConfig read_cohere2_config(const Config& config);
 DecoderConfig read_starcoder2_config(const Config& config);
+DecoderConfig read_nemotron_config(const Config& config);
 StablelmConfig read_stablelm_config(const Config& config);
 GptNeoxConfig read_gpt_neox_config(const Config& config);
 PhiConfig read_phi_config(const Config& config);

@@ -13,6 +13,16 @@ LlamaConfig read_llama_config(const Config& config) {
   return c;
 }
 
+LlamaConfig read_arcee_config(const Config& config) {
+  refuse_foreign(config, "Arcee");
+  LlamaConfig c{read_decoder_config(
+      config, {.sizes = {32000, 2560, 18432, 32, 32, 4096}, .hidden_act = "relu2", .eps = 1e-5})};
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.mlp_bias = config.optional_bool("mlp_bias", false);
+  c.rope = read_rope(config, c);
+  return c;
+}
+
 LlamaConfig read_cwm_config(const Config& config) {
   refuse_foreign(config, "Cwm", {"sliding_window"});
   note_unless(config, "pretraining_tp", {"1"}, "it only splits products in training; it has no effect here");

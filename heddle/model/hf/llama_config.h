@@ -1,4 +1,4 @@
-// The configurations of Llama 2 and 3, and of CWM.
+// The configurations of Llama 2 and 3, CWM and Arcee's AFM.
 #pragma once
 
 #include "heddle/model/hf/decoder_config.h"
@@ -9,6 +9,7 @@ namespace heddle {
 using LlamaConfig = DecoderConfig;
 
 LlamaConfig read_llama_config(const Config& config);
+LlamaConfig read_arcee_config(const Config& config);
 LlamaConfig read_cwm_config(const Config& config);
 
 }  // namespace heddle
