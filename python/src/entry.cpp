@@ -84,8 +84,7 @@ OpEntry::OpEntry(const OpSpec& op_spec) : op(op_spec), why_not(python::why_not(o
                         [](const auto& input) { return !input.field->optional; });
   if (why_not.empty()) number_leads(*this);
   constexpr size_t kMost = Few<int>::kMost;
-  if (op.args_size() > kMostArgs || inputs.size() > kMost || outputs.size() > kMost ||
-      attributes.size() > kMost)
+  if (op.args_size() > kMostArgs || inputs.size() + outputs.size() > kMost || attributes.size() > kMost)
     why_not = "has more arguments than a call from Python can have: use it in a graph";
   ignored = find_field(op.fields, "ignore_index");
   if (why_not.empty())

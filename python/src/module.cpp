@@ -13,6 +13,7 @@
 #include "python/src/own_op.h"
 #include "python/src/package.h"
 #include "python/src/ranges.h"
+#include "python/src/scored_op.h"
 #include "python/src/torch_route.h"
 
 namespace heddle::python {
@@ -204,6 +205,7 @@ NB_MODULE(_heddle, module) {
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
   add_graph(module);
   add_own_ops(module);
+  add_scored_ops(module);
   add_package(module);
   add_ranges(module);
   module.def("use_exchange_tables", [](bool use) { use_exchange_tables(use); });

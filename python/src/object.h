@@ -48,7 +48,7 @@ inline nanobind::str text(std::string_view utf8) {
 template <class T>
 class Few {
  public:
-  static constexpr size_t kMost = 16;
+  static constexpr size_t kMost = 24;
   void resize(size_t count) { count_ = count; }
   size_t size() const { return count_; }
   T& operator[](size_t i) { return values_[i]; }

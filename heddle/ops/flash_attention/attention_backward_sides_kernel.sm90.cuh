@@ -62,7 +62,9 @@ struct Facts {
   static constexpr DType kType = kTypes.q.dtype;
   static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0, kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
-  static constexpr bool kModifiesScores = Config::kSoftcap || kHasBias || kHasAlibi;
+  using Score = typename Config::Score;
+  static constexpr bool kModifiesScores = Config::kSoftcap || kHasBias || kHasAlibi || Score::kChanges;
+  static constexpr bool kBends = Config::kSoftcap || Score::kBends;  // scores have slopes other than 1
   static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2, kKeys = block_keys(kDim);
   // Both groups have the same keys, and each half of the columns of dk and dv.
   static constexpr bool kShares = kKeys == 64;

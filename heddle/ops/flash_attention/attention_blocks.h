@@ -2,6 +2,7 @@
 // no standard headers.
 #pragma once
 
+#include "heddle/kit/attention/score.h"
 #include "heddle/ops/flash_attention/attention_mask.h"
 
 namespace heddle {

@@ -17,11 +17,16 @@ struct PairValues {
   V dot, bias, lse, delta, given;
 };
 
-// use(i, p, ds, slope of the cap). `seen`: the indices that count.
-template <class Args, class Index, class Use, class V>
+// use(i, p, ds, slope of the score). `seen`: the indices that count. `place_of` an index: the pair's.
+template <class Score, class Args, class Index, class Use, class V, class PlaceOf>
 inline void use_pair(const Args& a, AttentionRange seen, Index i, V index, const PairValues<V>& pair,
-                     Use&& use) {
+                     PlaceOf&& place_of, Use&& use) {
   const Capped<V> x = capped(a, pair.dot * V(score_scale(a)));
+  if constexpr (Score::kChanges || Score::kMasks) {
+    const Scored own = scored(Score(a), x.score + pair.bias, place_of(i32(index)));
+    const V p = inside(seen, index, weight_below(V(own.score), pair.lse), V(0.0f));
+    return use(i, p, p * (pair.given - pair.delta), x.slope * own.slope);
+  }
   const V p = inside(seen, index, weight_below(x.score + pair.bias, pair.lse), V(0.0f));
   use(i, p, p * (pair.given - pair.delta), x.slope);
 }
@@ -66,7 +71,7 @@ void multiply(Block& block, Chip& chip) {
 }
 
 // Calls use(i, p, ds, slope) for a query's row and each key of a chunk.
-template <class Block, class Args, class Chip, class Use>
+template <class Score, class Block, class Args, class Chip, class Use>
 void of_query(Block& block, const Args& a, const Queries& work, const Chip& chip, i32 r, AttentionRange chunk,
               Use&& use) {
   const AttentionRange seen = from(work.keys_of(r), chunk.begin);
@@ -84,12 +89,17 @@ void of_query(Block& block, const Args& a, const Queries& work, const Chip& chip
     if (a.alibi_slopes.exists()) bias = bias - abs(index + V(apart)) * V(slope);
     if (a.bias.exists())
       bias = bias + bias_row(block, a.bias, work.batch, head, query).from(chunk.begin).load(i);
-    use_pair(a, seen, i, index, PairValues<V>{dot, bias, V(lse), V(delta), V(given.load(i))}, use);
+    use_pair<Score>(
+        a, seen, i, index, PairValues<V>{dot, bias, V(lse), V(delta), V(given.load(i))},
+        [&](i32 at) {
+          return ScorePlace::of(work.batch, head, query, work.sequence.key_begin + chunk.begin + at);
+        },
+        use);
   });
 }
 
 // Calls use(i, p, ds, slope) for a key's row and each query of a chunk, of one head.
-template <class Block, class Args, class Chip, class Use>
+template <class Score, class Block, class Args, class Chip, class Use>
 void of_key(Block& block, const Args& a, const Keys& work, const Chip& chip, i32 r, AttentionRange chunk,
             Use&& use) {
   const AttentionRange seen = from(work.queries_of(r), chunk.begin);
@@ -109,7 +119,8 @@ void of_key(Block& block, const Args& a, const Keys& work, const Chip& chip, i32
     if (a.bias.exists())
       bias =
           bias + bias_row(block, a.bias, work.batch, head, query).from(key).every(a.bias.stride[2]).load(i);
-    use_pair(a, seen, i, index, PairValues<V>{dot, bias, V(lse.load(i)), V(delta.load(i)), V(given.load(i))},
-             use);
+    use_pair<Score>(
+        a, seen, i, index, PairValues<V>{dot, bias, V(lse.load(i)), V(delta.load(i)), V(given.load(i))},
+        [&](i32 at) { return ScorePlace::of(work.batch, head, query + at, work.key(r)); }, use);
   });
 }

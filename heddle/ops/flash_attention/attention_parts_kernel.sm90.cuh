@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/kit/arch/numbers.cuh"
+#include "heddle/kit/attention/score.h"
 #include "heddle/kit/kernel.cuh"
 #include "heddle/ops/flash_attention/attention_mask.h"
 
@@ -12,6 +13,14 @@ inline float load_element(const u8* from, i64 at) {
   if constexpr (kType == DType::kF32) return reinterpret_cast<const float*>(from)[at];
   const u16 bits = reinterpret_cast<const u16*>(from)[at];
   return kType == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
+}
+
+// A pair whose query and key count from the first of a sequence, in the tensors. Where they have none, its indices are the last ones.
+inline ScorePlace place_in(const AttentionSequence& s, ScorePlace place) {
+  place.query = s.query_begin + min(place.query, s.queries() - 1);
+  place.key = s.key_begin + min(place.key, s.keys() - 1);
+  place.query_number += float(s.query_begin), place.key_number += float(s.key_begin);
+  return place;
 }
 
 // As list_of reads lists.

@@ -20,7 +20,9 @@ struct OnChip {
   View here;                // [rows]: of the chunk
 };
 
-struct Body {
+// `Score`: a function of scores (kit/attention/score.h).
+template <class Score>
+struct BodyOf {
   template <class Block, class Chip>
   static void load_queries(Block& block, const FlashAttention& a, const Queries& work, Chip& chip) {
     for (i32 r = 0; r < work.rows(); ++r) {
@@ -80,6 +82,11 @@ struct Body {
         if (a.alibi_slopes.exists()) x = x - abs(index + V(apart)) * V(slope);
         if (a.bias.exists())
           x = x + bias_row(block, a.bias, work.batch, work.head(r), work.query(r)).from(begin).load(i);
+        if constexpr (Score::kChanges || Score::kMasks)
+          x = scored(Score(a), x,
+                     ScorePlace::of(work.batch, work.head(r), work.query(r),
+                                    work.sequence.key_begin + begin + i32(index)))
+                  .score;
         score.store(i, inside(seen, index, x, V(kLowest)));
       });
     }
@@ -189,5 +196,7 @@ struct Body {
                   });
   }
 };
+
+using Body = BodyOf<SameScore>;
 
 }  // namespace flash_attention

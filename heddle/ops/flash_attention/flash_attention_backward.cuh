@@ -15,7 +15,9 @@ struct OnChip {
   View sums, value_sums;       // [rows, D], [rows, E]
 };
 
-struct Body {
+// `Score`: a function of scores (kit/attention/score.h).
+template <class Score>
+struct BodyOf {
   template <class Block, class View, class Fragment>
   static void add(Block& block, View sums, const Fragment& made, i32 rows, i32 dim) {
     for (i32 r = 0; r < rows; ++r) {
@@ -43,8 +45,8 @@ struct Body {
       multiply(block, chip.pieces);
       for (i32 r = 0; r < rows; ++r) {
         auto line = chip.by_scores.left_row(r);
-        of_query(block, a, work, chip.pieces, r, AttentionRange{begin, begin + count},
-                 [&](auto i, auto, auto ds, auto slope) { line.store(i, ds * slope); });
+        of_query<Score>(block, a, work, chip.pieces, r, AttentionRange{begin, begin + count},
+                        [&](auto i, auto, auto ds, auto slope) { line.store(i, ds * slope); });
       }
       block.map_rows(rows, kChunk - count,
                      [&](i32 r, auto i) { chip.by_scores.left_row(r).store(i + count, 0.0f); });
@@ -75,7 +77,7 @@ struct Body {
     multiply(block, chip.pieces);
     for (i32 r = 0; r < rows; ++r) {
       auto line = chip.by_scores.left_row(r), weights = chip.by_weights.left_row(r);
-      of_key(block, a, work, chip.pieces, r, chunk, [&](auto i, auto p, auto ds, auto slope) {
+      of_key<Score>(block, a, work, chip.pieces, r, chunk, [&](auto i, auto p, auto ds, auto slope) {
         line.store(i, ds * slope);
         weights.store(i, p);
       });
@@ -160,5 +162,7 @@ struct Body {
                   });
   }
 };
+
+using Body = BodyOf<SameScore>;
 
 }  // namespace flash_attention_backward

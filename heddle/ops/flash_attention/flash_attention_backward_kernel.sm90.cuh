@@ -44,13 +44,15 @@ struct KernelConfig {
   static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64, 128 or 256
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
   static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
+  using Score = SameScore;            // a function of scores (kit/attention/score.h)
 };
 
 template <class Config>
 struct Kernel : Facts<Config> {
   using F = Facts<Config>;
   using F::kType, F::kHasParts, F::kHasLists, F::kHasBias, F::kHasAlibi, F::kModifiesScores, F::kDim,
-      F::kHalf;
+      F::kHalf, F::kBends;
+  using Score = typename F::Score;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK;
   using F::kKeys, F::kShares;
@@ -439,7 +441,7 @@ struct Kernel : Facts<Config> {
 
     // s becomes p, and then p times the slope of the cap.
     void to_weights(i32 head, i32 first) {
-      u32 slope[Config::kSoftcap ? kOwn / 4 : 1];  // pairs of f16
+      u32 slope[kBends ? kOwn / 4 : 1];  // pairs of f16
       if constexpr (kModifiesScores) modify(head, first, slope);
       const float exponent = kModifiesScores ? kLog2E : scale * kLog2E;
 #pragma unroll
@@ -449,17 +451,18 @@ struct Kernel : Facts<Config> {
         for (i32 c = 0; c < 4; ++c)
           s[4 * j + c] = arch::exp2(__fmaf_rn(s[4 * j + c], exponent, -(c % 2 == 0 ? lse.x : lse.y)));
       }
-      if (first < all_begin || first + kQueries > all_end) mask(first);
+      if (first < all_begin || first + kQueries > all_end || (Score::kMasks && !sees_step(head, first)))
+        mask(head, first);
 #pragma unroll
       for (i32 j = 0; j < kOwn / 4; ++j) weights[j / 4][j % 4] = pack_pair<kType>(s[2 * j], s[2 * j + 1]);
-      if constexpr (Config::kSoftcap) {
+      if constexpr (kBends) {
 #pragma unroll
         for (i32 j = 0; j < kOwn / 2; ++j) s[j] *= arch::from_f16(u16(slope[j / 2] >> (j % 2 * 16)));
       }
     }
     // The query of score j in a step from `first` on.
     i32 query_of(i32 first, i32 j) const { return first + i32(own_queries + column) + j / 4 * 8 + j % 2; }
-    void mask(i32 first) {
+    void mask(i32 head, i32 first) {
       const Work work = chip.shared_work().load();
       const AttentionMask all = attention_mask(a, work.tile.sequence);
       AttentionRange seen[2];
@@ -472,8 +475,21 @@ struct Kernel : Facts<Config> {
       for (i32 j = 0; j < kOwn / 2; ++j) {
         const AttentionRange& range = seen[j / 2 % 2];
         const i32 query = query_of(first, j);
-        if (query < range.begin || query >= range.end) s[j] = 0;
+        bool is_seen = true;  // found without a branch, so that what it reads is read once
+        if constexpr (Score::kMasks) is_seen = function().sees(place_of(work, head, first, j));
+        if (!is_seen || query < range.begin || query >= range.end) s[j] = 0;
       }
+    }
+    Score function() const { return Score(a); }
+    bool sees_step(i32 head, i32 first) const {
+      const Work work = chip.shared_work().load();
+      return function().sees_all(ScorePlace::of(work.batch, head, first, work.tile.row));
+    }
+    ScorePlace place_of(const Work& work, i32 head, i32 first, i32 j) const {
+      const i32 after = j / 4 * 8 + j % 2, query = query_of(first, 0), key = first_key(work) + i32(row),
+                r = j / 2 % 2 * 8;
+      return place_in(work.tile.sequence, {work.batch, head, query + after, key + r,
+                                           float(query) + float(after), float(key) + float(r)});
     }
     template <i32 kCount>
     void modify(i32 head, i32 first, u32 (&slope)[kCount]) {
@@ -490,14 +506,17 @@ struct Kernel : Facts<Config> {
         bias = a.bias.data + ((a.bias.size[0] == 1 ? 0 : work.batch) * a.bias.stride[0] +
                               (a.bias.size[1] == 1 ? 0 : head) * a.bias.stride[1]) *
                                  size_of(F::kTypes.bias.dtype);
+      const auto keep_slope = [&](i32 j, float by) {
+        const u32 bits = arch::to_f16(by);
+        slope[j / 2] = j % 2 == 0 ? bits : slope[j / 2] | bits << 16;
+      };
 #pragma unroll
       for (i32 j = 0; j < kOwn / 2; ++j) {
-        float x = s[j];
+        float x = s[j], steepness = 1;
         if constexpr (Config::kSoftcap) {  // tanh x = 1 - 2 / (e^2x + 1)
           const float t = 1 - 2 * arch::reciprocal(arch::exp2(x * inward) + 1);
-          x = cap * t;
-          const u32 bits = arch::to_f16(1 - t * t);
-          slope[j / 2] = j % 2 == 0 ? bits : slope[j / 2] | bits << 16;
+          x = cap * t, steepness = 1 - t * t;
+          if (!Score::kChanges) keep_slope(j, steepness);
         } else {
           x *= scale;
         }
@@ -506,6 +525,11 @@ struct Kernel : Facts<Config> {
         if constexpr (kHasBias)
           x += load_element<F::kTypes.bias.dtype>(bias, min(query, a.bias.size[2] - 1) * a.bias.stride[2] +
                                                             min(key + j / 2 % 2 * 8, a.bias.size[3] - 1));
+        if constexpr (Score::kChanges) {
+          const Scored own = function().of(x, place_of(work, head, first, j));
+          x = own.score, steepness *= own.slope;
+          if (kBends) keep_slope(j, steepness);
+        }
         s[j] = x;
       }
     }

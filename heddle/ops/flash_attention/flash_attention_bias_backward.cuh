@@ -18,8 +18,8 @@ struct Body {
       multiply(block, chip);
       for (i32 r = 0; r < work.rows(); ++r) {
         auto sum = sums.from(r * kChunk + part.begin - chunk.begin);
-        of_query(block, a, work, chip, r, part,
-                 [&](auto i, auto, auto ds, auto) { sum.store(i, sum.load(i) + ds); });
+        of_query<SameScore>(block, a, work, chip, r, part,
+                            [&](auto i, auto, auto ds, auto) { sum.store(i, sum.load(i) + ds); });
       }
       block.sync();
     }

@@ -37,6 +37,7 @@ struct KernelConfig {
   static constexpr i32 kStages = 2;                  // blocks of keys, and of values, in flight
   static constexpr i32 kSoftcap = 0;                 // 1: the call has one
   static constexpr i32 kSpills = 0;                  // bytes that a thread may spill (heddle check)
+  using Score = SameScore;                           // a function of scores (kit/attention/score.h)
 };
 
 constexpr float kLog2E = 1.4426950409f, kLn2 = 0.6931471806f;
@@ -76,7 +77,8 @@ struct Kernel {
   static constexpr bool kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kContinues = kTypes.lse_in.rank > 0;
   static constexpr bool kHasSinks = kTypes.sinks.rank > 0, kHasParts = kTypes.cu_seqlens_q.rank > 0;
-  static constexpr bool kModifiesScores = Config::kSoftcap || kHasBias || kHasAlibi;
+  using Score = typename Config::Score;
+  static constexpr bool kModifiesScores = Config::kSoftcap || kHasBias || kHasAlibi || Score::kChanges;
 
   static constexpr i32 kDim = Config::kDim, kValueDim = Config::kValueDim, kKeys = Config::kKeys;
   static constexpr i32 kRows = 64 * Config::kGroups;
@@ -317,13 +319,15 @@ struct Kernel {
     // The scores of block n are there when at most kLeft later groups of products are under way.
     template <i32 kLeft>
     void take_scores(i32 n) {
+      bool is_masked = false;
+      if constexpr (Score::kMasks) is_masked = !sees_block(kHasLists ? listed : (first + n) * kKeys);
       arch::wait_products<kLeft>();
       arch::keep(s);
       if (is_leader()) chip.key_ring.release(key);
       key.next();
       const i32 at = kHasLists ? listed : (first + n) * kKeys;
       if constexpr (kModifiesScores) modify(at);
-      if (at < all_begin || at + kKeys > all_end) mask(at);
+      if (is_masked || at < all_begin || at + kKeys > all_end) mask(at);
       softmax.take(s, exponent);
     }
     void keep_values() {
@@ -347,8 +351,24 @@ struct Kernel {
       for (i32 i = 0; i < kKeys / 2; ++i) {
         const AttentionRange& range = seen[i / 2 % 2];
         const i32 at = key_of(begin, i);
-        if (at < range.begin || at >= range.end) s[i] = RunningSoftmax::kMasked;
+        bool is_seen = true;  // found without a branch, so that what it reads is read once
+        if constexpr (Score::kMasks) is_seen = function().sees(place_of(tile, begin, i));
+        if (!is_seen || at < range.begin || at >= range.end) s[i] = RunningSoftmax::kMasked;
       }
+    }
+    Score function() const { return Score(a); }
+    // True if the group's queries see all keys of a block. A block of a list is so large that none of its own is in two.
+    bool sees_block(i32 begin) const {
+      const KernelTile tile = chip.tile_of(turn).load();
+      return function().sees_all(
+          ScorePlace::of(tile.batch, tile.head, tile.row, min(begin, a.k.size[1] - 1)));
+    }
+    // The pair of score i.
+    ScorePlace place_of(const KernelTile& tile, i32 begin, i32 i) const {
+      const i32 query = row_of(tile), below = i / 2 % 2 * 8, key = key_of(begin, 0),
+                after = i / 4 * 8 + i % 2;
+      return place_in(tile.sequence, {tile.batch, tile.head, query + below, key + after,
+                                      float(query) + float(below), float(key) + float(after)});
     }
 
     void modify(i32 begin) {
@@ -378,6 +398,7 @@ struct Kernel {
         if constexpr (kHasAlibi) x -= slope * fabsf(apart + float(i / 2 % 2 * 8) - float(at));
         if constexpr (kHasBias)
           x += load_element<kTypes.bias.dtype>(bias[i / 2 % 2], min(at, a.bias.size[3] - 1));
+        if constexpr (Score::kChanges) x = function().of(x, place_of(tile, begin, i)).score;
         s[i] = x;
       }
     }
