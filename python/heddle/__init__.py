@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from heddle import ops as ops
     from heddle import settings as settings
     from heddle import torch as torch
-    from heddle.attention import block_lists, power_attention
+    from heddle.attention import power_attention
+    from heddle.flex.lists import block_lists
     from heddle.megakernel import (
         Megakernel,
         MegakernelConfig,
@@ -111,7 +112,8 @@ _HOMES = {
         "schedulers",
         "set_default_scheduler",
     ),
-    "heddle.attention": ("block_lists", "power_attention"),
+    "heddle.attention": ("power_attention",),
+    "heddle.flex.lists": ("block_lists",),
     "heddle.own.op": ("Op",),
     "heddle.own.folder": ("load_ops",),
     "heddle.own.kernel": ("KernelPlan", "Launch", "TensorMap"),

@@ -1,46 +1,21 @@
-"""Attention around heddle's ops: power attention in chunks, composed of them; the lists of a BlockMask."""
+"""Attention around heddle's ops: power attention in chunks, and attention with functions of scores and masks.
+
+The latter needs torch and is in heddle.flex, whose names are here too: flex_attention, create_block_mask,
+ready mods, block_lists.
+"""
+
+import importlib
 
 from heddle import ops
-from heddle.errors import InvalidArgument, named
+from heddle.errors import InvalidArgument, UnknownName, named
 
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
-    from typing import Literal, TypedDict, TypeVar, overload
+    from typing import Literal, TypeVar, overload
 
-    from torch import Tensor
-    from torch.nn.attention.flex_attention import BlockMask
+    from heddle.flex import *  # noqa: F403
 
     T = TypeVar("T", bound=ops.Tensor)
-
-    class BlockLists(TypedDict):
-        kv_num_blocks: Tensor
-        kv_indices: Tensor
-        block_q: int
-        block_k: int
-
-
-@named
-def block_lists(mask: "BlockMask") -> "BlockLists":
-    """Turns a BlockMask of torch's flex_attention into named arguments of heddle.ops.flash_attention.
-
-    flash_attention(q, k, v, **block_lists(mask), causal=True) visits the blocks that the mask lists, and in
-    each of them the pairs that `causal`, windows and a bias leave. The mask's mask_mod is a function of
-    Python and is not called: these must say what it masks in partial blocks. All blocks become one list.
-    """
-    counts, indices, full = mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks
-    if full is not None:
-        both = indices.new_empty(*indices.shape[:-1], indices.shape[-1] + mask.full_kv_indices.shape[-1])
-        both[..., : indices.shape[-1]], both[..., indices.shape[-1] :] = indices, mask.full_kv_indices
-        # Entry n of the joint list: partial blocks come first.
-        place = both.new_ones(both.shape).cumsum(-1) - 1
-        first_full = indices.shape[-1] - counts[..., None]
-        place = place.where(place < counts[..., None], place + first_full).clamp(max=both.shape[-1] - 1)
-        counts, indices = counts + full, both.gather(-1, place)
-    queries, keys = mask.BLOCK_SIZE
-    return {"kv_num_blocks": counts, "kv_indices": indices, "block_q": queries, "block_k": keys}
-
-
-if TYPE_CHECKING:
 
     @overload
     def power_attention(
@@ -72,6 +47,13 @@ if TYPE_CHECKING:
         state: T | None = None,
         return_state: Literal[True],
     ) -> tuple[T, T]: ...
+
+
+def __getattr__(name):
+    flex = importlib.import_module("heddle.flex") if not name.startswith("_") else None
+    if name not in getattr(flex, "__all__", ()):
+        raise UnknownName(f"heddle.attention has no {name}")
+    return getattr(flex, name)
 
 
 @named

@@ -303,25 +303,35 @@ def _tensor(dtypes):
 
 
 def compile_body(declaration, layout):
-    """The path of the compiled body. A library that another process has made of the same text is taken."""
-    command = require_compiler(declaration.name)
+    """The path of the compiled body."""
+    require_compiler(declaration.name)
     require_balanced(declaration)
-    text, headers = unit(declaration, layout), _heddle.own_headers()
-    program = shutil.which(command[0])
     # Where the body stands changes its messages alone.
     same = placeless(unit(replace(declaration, file="", line=1, header_file="", kernels=()), layout))
+    return compile_source(
+        declaration.name, unit(declaration, layout), same, lambda log: _error(declaration, log)
+    )
+
+
+def compile_source(op, text, key, error_of):
+    """The path of the library that a compiler makes of a text, or another process has made of the same text.
+
+    `key`: all of the text that the code depends on. `error_of`: gives the exception for a compiler's log.
+    """
+    command, headers = require_compiler(op), _heddle.own_headers()
+    program = shutil.which(command[0])
     parts = (
         *command,
         program,
         str(os.stat(program).st_mtime_ns),
         *FLAGS,
         _cpu(),
-        same,
+        key,
         *headers.values(),
     )
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = Path(_heddle.cache_folder()) / "bodies"
-    library = folder / f"{declaration.name}-{digest}.so"
+    library = folder / f"{op}-{digest}.so"
     if library.exists():
         return library
     folder.mkdir(parents=True, exist_ok=True)
@@ -333,10 +343,10 @@ def compile_body(declaration, layout):
         (work / "body.cpp").write_text(text)
         made = run_told(
             [*command, *FLAGS, "-I", str(work), str(work / "body.cpp"), "-o", str(work / "body.so")],
-            f"compiling the body of {declaration.name}",
+            f"compiling the body of {op}",
         )
         if made.returncode != 0:
-            raise _error(declaration, made.stderr.replace(f"{work}/", ""))
+            raise error_of(made.stderr.replace(f"{work}/", ""))
         os.replace(work / "body.so", library)  # whole, or not there
     return library
 

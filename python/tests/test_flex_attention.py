@@ -1,0 +1,246 @@
+"""flex_attention: functions of the caller's for scores and masks. What they compute is compared with torch in
+fp64, and the blocks of a mask with those that torch finds."""
+
+import math
+
+import pytest
+import torch
+from torch.nn.attention.flex_attention import create_block_mask as block_mask_of_torch
+
+import heddle
+from heddle import attention
+from heddle.flex.expression import SCORE, TRUE, split_band
+from heddle.flex.masks import evaluate
+from heddle.flex.trace import Captured, trace_mask, trace_score
+
+BATCH, HEADS, LENGTH = 2, 4, 70
+IDS = torch.tensor([0] * 20 + [1] * 31 + [5] * 19)
+TABLE = torch.linspace(-1, 1, HEADS * 11).reshape(HEADS, 11)
+SLOPES = torch.tensor([0.5, 0.25, 0.125, 0.0625])
+
+
+def places(batch=BATCH, heads=HEADS, queries=LENGTH, keys=LENGTH):
+    shapes = ((-1, 1, 1, 1), (-1, 1, 1), (-1, 1), (-1,))
+    return [
+        torch.arange(n).reshape(shape) for n, shape in zip((batch, heads, queries, keys), shapes, strict=True)
+    ]
+
+
+def exact(q, k, v, score_mod=None, mask_mod=None):
+    """(result, log of sums) in fp64."""
+    k, v = (each.double().repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
+    at = places(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    score = q.double() @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    if score_mod:
+        score = score_mod(score, *at)
+    seen = mask_mod(*at) if mask_mod else torch.tensor(True)
+    score = score.masked_fill(~seen, -math.inf)
+    some = seen.any(-1, keepdim=True)
+    return torch.softmax(score.where(some, 0), -1) * some @ v, torch.logsumexp(score, -1)
+
+
+def inputs(queries=LENGTH, keys=LENGTH, groups=HEADS, dim=8, dtype=torch.float32):
+    made = torch.Generator().manual_seed(queries + 7 * keys)
+
+    def tensor(heads, length):
+        return torch.randn(BATCH, heads, length, dim, generator=made).to(dtype).requires_grad_()
+
+    return tensor(HEADS, queries), tensor(groups, keys), tensor(groups, keys)
+
+
+def compare(given, score_mod=None, mask_mod=None, block=32, error=1e-5):
+    """Compares results, sums and gradients."""
+    q, k, v = given
+    mask = None
+    if mask_mod:
+        mask = attention.create_block_mask(
+            mask_mod, None, None, q.shape[2], k.shape[2], device="cpu", BLOCK_SIZE=block
+        )
+    y, lse = attention.flex_attention(q, k, v, score_mod, mask, enable_gqa=True, return_lse=True)
+    wanted, wanted_lse = exact(q, k, v, score_mod, mask_mod)
+    dy = torch.linspace(-1, 1, y.numel()).reshape(y.shape)
+    torch.testing.assert_close(y.double(), wanted, rtol=error, atol=error)
+    torch.testing.assert_close(lse.double(), wanted_lse, rtol=error, atol=error)
+    pairs = zip(
+        torch.autograd.grad(y, given, dy.to(y.dtype)),
+        torch.autograd.grad(wanted, given, dy.double()),
+        strict=True,
+    )
+    for gradient, wanted_gradient in pairs:
+        torch.testing.assert_close(gradient, wanted_gradient, rtol=10 * error, atol=10 * error)
+
+
+def everything(score, b, h, q_idx, kv_idx):
+    """All operations that a score_mod may have, so that one compilation tests them."""
+    far = torch.clamp(q_idx - kv_idx, -5, 5)
+    bias = TABLE[h, far + 5] + SLOPES[h] * (q_idx % 3 - kv_idx // 4).abs()
+    bent = 4 * torch.tanh(score / 4) + 0.1 * score * torch.sigmoid(score) - torch.exp(-(score**2)) / 2
+    bent = torch.where((q_idx + b) % 2 == 0, bent, torch.maximum(score, 0.5 * score) - 1)
+    return torch.minimum(bent + bias, torch.sqrt(score * score + 9.0))
+
+
+MASK = attention.and_masks(
+    attention.or_masks(attention.documents(IDS), attention.prefix(7)),
+    attention.causal,
+    lambda b, h, q_idx, kv_idx: q_idx != 3,  # it sees nothing
+)
+
+
+@pytest.mark.parametrize(("queries", "groups"), [(LENGTH, HEADS), (33, 2)])
+def test_a_score_and_a_mask_with_gradients(queries, groups):
+    compare(inputs(queries, LENGTH, groups), everything, MASK)
+
+
+def test_half_precision():
+    compare(inputs(dtype=torch.bfloat16), everything, MASK, error=2e-2)
+
+
+@pytest.mark.parametrize("mask_mod", [attention.causal, attention.sliding_window(9)])
+def test_bands_are_compiled_into_nothing(mask_mod):
+    before = attention.compilations()
+    compare(inputs(), mask_mod=mask_mod)
+    assert attention.compilations() == before
+
+
+def test_lengths_batches_and_tensors_are_data():
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return everything(score, b, h, q_idx, kv_idx)
+
+    before = attention.compilations()
+    for length in range(20, 70):
+        window = attention.and_masks(MASK, attention.sliding_window(length))
+        q, k, v = inputs(length, length)
+        mask = attention.create_block_mask(window, None, None, length, length, device="cpu")
+        attention.flex_attention(q, k, v, score_mod, mask)
+        attention.flex_attention(q[:1], k[:1], v[:1], score_mod, mask)
+    assert attention.compilations() - before <= 1
+
+
+def test_a_row_that_sees_nothing():
+    q, k, v = inputs()
+    mask = attention.create_block_mask(MASK, None, None, LENGTH, LENGTH, device="cpu", BLOCK_SIZE=32)
+    y, lse = attention.flex_attention(q, k, v, everything, mask, return_lse=True)
+    assert torch.all(y[:, :, 3] == 0)
+    assert torch.all(lse[:, :, 3] == -math.inf)
+    gradients = torch.autograd.grad(y.sum(), (q, k, v))
+    assert torch.all(gradients[0][:, :, 3] == 0)
+    assert all(torch.isfinite(each).all() for each in gradients)
+
+
+MASKS = {
+    "causal": attention.causal,
+    "window": attention.sliding_window(20),
+    "dilated": attention.dilated(40, 3),
+    "prefix": attention.prefix(13),
+    "documents": attention.documents(IDS),
+    "documents of a batch": attention.documents(torch.stack([IDS, IDS.flip(0)])),
+    "both": MASK,
+    "strict": lambda b, h, q, kv: (q > kv) ^ (kv == 3),
+    "by head": lambda b, h, q, kv: (q - kv).abs() * SLOPES[h] < 3,
+    "far": lambda b, h, q, kv: (q - kv > 10) | ~(kv < 60),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("lengths", [(64, 64), (70, 33)])
+def test_blocks_are_those_of_torch(name, lengths):
+    mask_mod = MASKS[name]
+    sizes = (BATCH, HEADS, *lengths)
+    ours = attention.create_block_mask(mask_mod, *sizes, device="cpu", BLOCK_SIZE=16)
+    theirs = block_mask_of_torch(mask_mod, *sizes, device="cpu", BLOCK_SIZE=16)
+    assert torch.equal(ours.to_dense(), theirs.to_dense())
+    assert torch.equal(ours.full_kv_num_blocks, theirs.full_kv_num_blocks)
+    captured = Captured()
+    traced = trace_mask(mask_mod, captured)
+    at = dict(zip("bhq", places(*sizes)[:3], strict=True)) | {"kv": places(*sizes)[3]}
+    assert torch.equal(
+        evaluate(traced, captured, at, "cpu").expand(sizes), mask_mod(*at.values()).expand(sizes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("mask_mod", "left", "right"),
+    [
+        (lambda b, h, q, kv: q >= kv, None, 0),
+        (lambda b, h, q, kv: (kv <= q) & (q < kv + 8), 7, 0),
+        (lambda b, h, q, kv: (q - kv).abs() <= 5, 5, 5),
+        (lambda b, h, q, kv: (kv - q < 4) & (kv - q >= -2), 2, 3),
+    ],
+)
+def test_bands(mask_mod, left, right):
+    band, rest = split_band(trace_mask(mask_mod, Captured()))
+    assert (band.left, band.right, rest) == (left, right, TRUE)
+
+
+@pytest.mark.parametrize("name", ["strict", "far", "dilated"])
+def test_masks_that_are_no_band_keep_their_meaning(name):
+    _, rest = split_band(trace_mask(MASKS[name], Captured()))
+    assert rest != TRUE
+
+
+def test_a_score_that_stays_is_no_function():
+    assert trace_score(lambda score, b, h, q, kv: score + 0, Captured()) == SCORE
+    assert trace_score(lambda score, b, h, q, kv: score * 1.0, Captured()) == SCORE
+
+
+def branches(score, b, h, q_idx, kv_idx):
+    if q_idx > kv_idx:
+        return score
+    return -score
+
+
+@pytest.mark.parametrize(
+    ("score_mod", "line"),
+    [
+        (branches, "if q_idx > kv_idx"),
+        (lambda score, b, h, q, kv: torch.special.erf(score), "erf"),
+        (lambda score, b, h, q, kv: score + SLOPES, "an index for each dimension"),
+        (lambda score, b, h, q, kv: score + TABLE[h], "indices of a captured tensor"),
+        (lambda score, b, h, q, kv: score + SLOPES[:2][score], "no whole number"),
+        (lambda score, b, h, q, kv: float(score), "number of Python"),
+        (lambda score, b, h, q, kv: "no", "must be numbers"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused_with_its_line(score_mod, line):
+    q, k, v = inputs()
+    with pytest.raises(heddle.Unsupported, match=r"score_mod at .*test_flex_attention\.py:[0-9]+") as refused:
+        attention.flex_attention(q, k, v, score_mod)
+    assert line in str(refused.value)
+
+
+def test_wrong_calls_are_named():
+    q, k, v = inputs()
+    short = torch.zeros(3)
+    with pytest.raises(heddle.InvalidArgument, match="at least 4 elements"):
+        attention.flex_attention(q, k, v, lambda score, b, h, i, j: score + short[h])
+    learnt = torch.zeros(HEADS, requires_grad=True)
+    with pytest.raises(heddle.Unsupported, match="requires a gradient"):
+        attention.flex_attention(q, k, v, lambda score, b, h, i, j: score + learnt[h])
+    with pytest.raises(heddle.InvalidArgument, match="enable_gqa"):
+        attention.flex_attention(q, k[:, :2], v[:, :2])
+    mask = attention.create_block_mask(MASK, None, None, 64, 64, device="cpu")
+    with pytest.raises(heddle.InvalidArgument, match="64 queries and 64 keys"):
+        attention.flex_attention(q, k, v, None, mask)
+    with pytest.raises(heddle.InvalidArgument, match="Q_LEN is 0"):
+        attention.create_block_mask(MASK, None, None, 0, 64, device="cpu")
+    with pytest.raises(heddle.Unsupported, match="kernel_options"):
+        attention.flex_attention(q, k, v, kernel_options={"BLOCK_M": 64})
+
+
+def test_a_block_mask_of_torch_is_taken():
+    q, k, v = inputs()
+    mask = block_mask_of_torch(MASK, None, None, LENGTH, LENGTH, device="cpu", BLOCK_SIZE=32)
+    y = attention.flex_attention(q, k, v, everything, mask)
+    torch.testing.assert_close(y.double(), exact(q, k, v, everything, MASK)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_inside_torch_compile():
+    q, k, v = inputs()
+
+    def doubled(q):
+        return 2 * attention.flex_attention(q, k, v, everything)
+
+    y = torch.compile(doubled, backend="eager")(q)
+    assert torch.equal(y, doubled(q))
+    y.sum().backward()
+    assert q.grad is not None
