@@ -246,8 +246,7 @@ class CheckpointModel : public TensorModel {
       }
       if (!used.tensors.insert(entry).second) return;
       used.rounded |= Checkpoint::is_rounded(*entry);
-      for (const std::string& scales : checkpoint_.parts_beside(name))
-        used.tensors.insert(checkpoint_.find(scales));
+      for (const TensorEntry* part : checkpoint_.parts_beside(name)) used.tensors.insert(part);
       used.fp8 |= checkpoint_.is_fp8(name);
     };
     for (const auto& [name, spec] : graph.weights) std::ranges::for_each(spec.sources, add);

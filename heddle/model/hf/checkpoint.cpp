@@ -192,10 +192,31 @@ bool Checkpoint::is_mxfp4(const std::string& name) const {
 
 void Checkpoint::set_code_format(const CodeFormat& format) {
   format_ = format;
+  compose(format);
   if (!format.packed) return;
   for (const std::string& name : names_)
     if (const std::string weight = weight_of(name); weight != name && !has(weight))
       places_.emplace(packed_.emplace_back(weight), places_.at(name));
+}
+
+// Weights of several tensors stand for these, under the names that models use.
+void Checkpoint::compose(const CodeFormat& format) {
+  const FindStored stored = [this](const std::string& name) {
+    const auto found = places_.find(name);
+    if (found == places_.end()) return StoredTensor{};
+    return StoredTensor{name, files_[found->second.file].get(), found->second.entry};
+  };
+  ComposedByName weights = compose_weights(format, names_, stored);
+  if (weights.empty()) return;
+  composed_ = std::make_shared<ComposedWeights>(std::move(weights));
+  for (const auto& [name, entry] : composed_->tensors()) {
+    if (has(name) && composed_->parts(name).front().name != name)
+      fail(ErrorCode::kIo, "[{}] has both {} and {}; a weight must be stored once", composed_->path(), name,
+           composed_->parts(name).front().name);
+    places_.erase(name);  // its key may lie in the file
+    places_[name] = {.file = files_.size(), .entry = &entry};
+  }
+  files_.push_back(composed_);
 }
 
 // A weight that is stored in a code that is no type of the file has another name there.
@@ -252,14 +273,16 @@ std::string Checkpoint::scales_of(const std::string& name, const TensorEntry& en
   return "";
 }
 
-std::vector<std::string> Checkpoint::parts_beside(const std::string& name) const {
-  if (!is_packed(name)) {
-    const std::string scales = scales_of(name);
-    return scales.empty() ? std::vector<std::string>{} : std::vector{scales};
+std::vector<const TensorEntry*> Checkpoint::parts_beside(const std::string& name) const {
+  std::vector<const TensorEntry*> parts;
+  if (composed_ && composed_->tensors().contains(name)) {
+    for (const StoredTensor& part : composed_->parts(name)) parts.push_back(part.entry);
+  } else if (is_packed(name)) {
+    for (const char* end : {"_scale", "_shape", "_zero_point"})
+      if (const TensorEntry* part = find(weight_of(name) + end)) parts.push_back(part);
+  } else if (const std::string scales = scales_of(name); !scales.empty()) {
+    parts.push_back(find(scales));
   }
-  std::vector<std::string> parts;
-  for (const char* end : {"_scale", "_shape", "_zero_point"})
-    if (const std::string part = weight_of(name) + end; has(part)) parts.push_back(part);
   return parts;
 }
 

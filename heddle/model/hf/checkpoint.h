@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heddle/engine/model.h"
+#include "heddle/model/hf/composed_weights.h"
 #include "heddle/model/hf/quantisation.h"
 #include "heddle/model/hf/tensor_source.h"
 
@@ -63,7 +64,7 @@ class Checkpoint {
   std::string scales_of(const std::string& name) const { return scales_of(name, entry(name)); }
   std::string scales_of(const std::string& name, const TensorEntry& entry) const;
   // The tensors that a weight's codes are read with: its scales, shape and zeros.
-  std::vector<std::string> parts_beside(const std::string& name) const;
+  std::vector<const TensorEntry*> parts_beside(const std::string& name) const;
   // Tells how config.json describes weights in codes; call it before they are read.
   void set_code_format(const CodeFormat& format);
   // A tensor of floats (f32, f16 or bf16; f64 is rounded to f32; MXFP4 is expanded to bf16, exactly; fp8 times its scales is
@@ -96,6 +97,7 @@ class Checkpoint {
   std::string stored_name(const std::string& name) const;
   std::vector<int64_t> packed_shape(const std::string& name) const;
   std::span<const std::byte> checked_bytes(const std::string& name) const;
+  void compose(const CodeFormat& format);
   void open_shards(const std::string& index_path);
   void take_all(std::shared_ptr<TensorSource> file);
   void sort_names();
@@ -110,7 +112,8 @@ class Checkpoint {
   std::vector<const TensorEntry*> entries_;
   // Tensors that the index places wrongly, and the message for one that the model needs.
   std::map<std::string, std::string> misplaced_;
-  std::deque<std::string> packed_;  // names of weights that are stored as `_packed`
+  std::shared_ptr<ComposedWeights> composed_;  // one of files_
+  std::deque<std::string> packed_;             // names of weights that are stored as `_packed`
   std::span<const std::byte> converted(const std::string& name) const;
 
   mutable std::map<std::string, std::vector<std::byte>> converted_;  // weights of types that heddle has not

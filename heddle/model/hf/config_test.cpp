@@ -118,9 +118,9 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
                      "hidden_act = \"mish\": not supported; it may be silu");
   expect_llama_fails(kUnsupported, R"("quantization_config":{"bits":4})",
                      "quantization_config = {\"bits\":4}");
-  expect_llama_fails(kUnsupported,
-                     R"("quantization_config":{"quant_method":"compressed-tensors","format":"marlin-24"})",
-                     "format = \"marlin-24\": not supported; it may be float-quantized or pack-quantized");
+  expect_llama_fails(
+      kUnsupported, R"("quantization_config":{"quant_method":"compressed-tensors","format":"marlin-24"})",
+      "format = \"marlin-24\": not supported; it may be float-quantized, int-quantized or pack-quantized");
   expect_llama_fails(
       kBad, R"("quantization_config":{"quant_method":"compressed-tensors","format":"pack-quantized"})",
       "must describe the weights of a group");

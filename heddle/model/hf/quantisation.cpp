@@ -33,15 +33,53 @@ void read_packed(const Config& weights, CodeFormat& format) {
   format.packed = true, format.group = group;
 }
 
+int read_group(const Config& config) {
+  const int group = config.optional_int("group_size", 128, -1, 0xffff);
+  return group > 0 ? group : 0;
+}
+
+void read_gptq(const Config& config, CodeFormat& format) {
+  format.kind = CodeFormat::Kind::kGptq, format.group = read_group(config);
+  format.bits = config.required_int("bits", 1, 8);
+  if (format.bits != 4 && format.bits != 8) config.refuse("bits", "it may be 4 or 8");
+  const std::string form = config.optional_string("checkpoint_format", "gptq");
+  if (form != "gptq" && form != "gptq_v2") config.refuse("checkpoint_format", "it may be gptq or gptq_v2");
+  format.zeros_less_one = form == "gptq";
+}
+
+void read_awq(const Config& config, CodeFormat& format) {
+  format.kind = CodeFormat::Kind::kAwq, format.group = read_group(config);
+  const char* bits = config.has("bits") ? "bits" : "w_bit";
+  if (config.optional_int(bits, 4, 1, 64) != 4) config.refuse(bits, "it may be 4");
+  const std::string version = config.optional_string("version", "gemm");
+  if (version != "gemm" && version != "GEMM") config.refuse("version", "it may be gemm");
+}
+
+void read_integers(const Config& weights, CodeFormat& format) {
+  if (weights.optional_string("type", "int") != "int") weights.refuse("type", "it may be int");
+  if (weights.optional_int("num_bits", 8, 1, 64) != 8) weights.refuse("num_bits", "it may be 8");
+  weights.refuse_unless("actorder", {"\"weight\"", "\"static\""});
+  const std::string strategy = weights.optional_string("strategy", "channel");
+  if (strategy != "group" && strategy != "channel" && strategy != "tensor")
+    weights.refuse("strategy", "it may be group, channel or tensor");
+  format.kind = CodeFormat::Kind::kInt8;
+  format.group = strategy == "group" ? weights.required_int("group_size", 1, 0xffff) : 0;
+}
+
 void read_compressed(const Config& quantised, CodeFormat& format) {
   const std::string all = quantised.optional_string("format", "");
-  if (all != "float-quantized" && all != "naive-quantized" && all != "pack-quantized")
-    quantised.refuse("format", "it may be float-quantized or pack-quantized");
+  if (all != "float-quantized" && all != "naive-quantized" && all != "pack-quantized" &&
+      all != "int-quantized")
+    quantised.refuse("format", "it may be float-quantized, int-quantized or pack-quantized");
   const auto groups = quantised.section("config_groups");
   for (const std::string& name : groups ? groups->unread() : std::vector<std::string>()) {
     const auto group = groups->section(name);
     const auto weights = group ? group->section("weights") : std::nullopt;
-    if (weights) all == "pack-quantized" ? read_packed(*weights, format) : read_floats(*weights, format);
+    if (!weights) continue;
+    const auto read = all == "pack-quantized"  ? read_packed
+                      : all == "int-quantized" ? read_integers
+                                               : read_floats;
+    read(*weights, format);
   }
   if (all == "pack-quantized" && !format.packed)
     quantised.reject("config_groups", "must describe the weights of a group");
@@ -58,8 +96,13 @@ CodeFormat read_code_format(const Config& config) {
     read_compressed(*quantised, format);
   else if (method == "fp8")
     read_block(*quantised, "weight_block_size", format);
+  else if (method == "gptq")
+    read_gptq(*quantised, format);
+  else if (method == "awq")
+    read_awq(*quantised, format);
   else if (method != "fbgemm_fp8")
-    config.refuse("quantization_config", "its quant_method may be fp8, fbgemm_fp8 or compressed-tensors");
+    config.refuse("quantization_config",
+                  "its quant_method may be fp8, fbgemm_fp8, gptq, awq or compressed-tensors");
   return format;
 }
 
