@@ -35,6 +35,7 @@ Dims dims_of(const FlashAttention& a) {
 }
 
 OpConfig config_of(const FlashAttention& a, const Shape& shape) {
+  // Bytes spilled: three groups have 128 registers a thread and spill 40 (NVRTC 13.0, sm_90a).
   return {{"kernel", 1},
           {"dim", dims_of(a).keys},
           {"value_dim", dims_of(a).values},
@@ -42,7 +43,7 @@ OpConfig config_of(const FlashAttention& a, const Shape& shape) {
           {"keys", shape.keys},
           {"stages", shape.stages},
           {"softcap", a.softcap > 0 ? 1 : 0},
-          {"spills", 64}};
+          {"spills", 48}};
 }
 
 bool has_lists(const FlashAttention& a) {
