@@ -1,6 +1,6 @@
 """Tables: for notebooks in HTML, and for terminals in lines that fit them."""
 
-LEAST_ROOM = 28  # columns for a text next to the others of its row
+LEAST_ROOM = 32  # columns for a text next to the others of its row
 
 
 def fitted(cells, text):

@@ -66,14 +66,16 @@ PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count, P
 }
 
 // A call of torch.ops.heddle.x on plain tensors that nobody watches goes past torch's dispatcher, which takes longer than all
-// else of a short call. Any other is the dispatcher's, and so is what is wrong with it.
+// else of a short call, and has the node that heddle.ops.x has. Any other is the dispatcher's, and so is what is wrong with it.
 PyObject* call_past_dispatcher(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     const Function& function = function_in(self);
     try {
       const Given given = sort_arguments(function.entry, args, count, names);
       const CallRange range(function.entry);
-      if (!given.out && is_plain_torch(given)) {
+      const Route route = given.out ? Route::kDispatch : route_of_torch(given);
+      if (route == Route::kGradient) return call_with_gradient(function.entry, given);
+      if (route == Route::kDirect) {
         Outcome outcome = run_unless_autocast(function.entry, given);
         if (outcome.kind == Outcome::Kind::kRan) return outcome.result.release();
       }

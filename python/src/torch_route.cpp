@@ -166,12 +166,12 @@ Route route_of(const Given& given) {
   return Route::kDirect;
 }
 
-bool is_plain_torch(const Given& given) {
+Route route_of_torch(const Given& given) {
   for (PyObject* tensor : given.inputs) {
     const Kind* const kind = tensor ? kind_of(tensor) : nullptr;
-    if (tensor && (!kind || kind->library != Kind::Library::kTorch)) return false;
+    if (tensor && (!kind || kind->library != Kind::Library::kTorch)) return Route::kDispatch;
   }
-  return route_of(given) == Route::kDirect;
+  return route_of(given);
 }
 
 PyObject* call_torch(OpEntry& entry, const Given& given, Route route) {

@@ -15,8 +15,8 @@ enum class Route : u8 {
 };
 Route route_of(const Given& given);
 
-// All tensors are plain ones of torch, and nothing wants to see the call.
-bool is_plain_torch(const Given& given);
+// Returns the same where all tensors are torch's, and kDispatch where one is another library's.
+Route route_of_torch(const Given& given);
 
 // Hands the call to heddle.torch.
 PyObject* call_torch(OpEntry& entry, const Given& given, Route route);

@@ -374,3 +374,16 @@ def test_compiled_autograd(use):
             loss(eps).backward()
             assert torch.equal(x.grad, wanted[0])
             assert torch.equal(weight.grad, wanted[1])
+
+
+@pytest.mark.parametrize("use", [True, False])
+def test_calls_by_torchs_name_have_the_node_of_heddles(use):
+    _heddle.use_node(use)
+    (x,) = leaves((16, 1024))
+    mine, torchs = heddle.ops.softmax(x), torch.ops.heddle.softmax(x)
+    assert torchs.grad_fn.name() == mine.grad_fn.name()
+    assert (heddle.last_path().gradient == "node") == use
+    (given,), (wanted,) = (torch.autograd.grad(y.sum(), x) for y in (torchs, mine))
+    assert torch.equal(given, wanted)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert type(torch.ops.heddle.softmax(x).grad_fn) is type(heddle.ops.softmax(x).grad_fn)
