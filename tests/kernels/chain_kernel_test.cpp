@@ -47,6 +47,9 @@ TEST(ChainKernel, OfLinearSaysWhatDoesNotFit) {
   Linear single = many(512, 2048, 2048);
   single.w.panel_rows = 16, single.w.interleave = 2;
   EXPECT_EQ(why(single), "w is not one matrix in panels of two rows");
+  Linear part = many(512, 60, 64);  // a wider tensor has its rows
+  part.y.stride[0] = 64;
+  EXPECT_EQ(why(part), "y's rows have 120 bytes; must be a multiple of 16");
   EXPECT_NE(plan_of(many(512, 2048, 2048), 1, "sm_80").why_not, "");
   EXPECT_NE(plan_of(many(512, 2048, 2048), 1, "sm_100a").why_not, "");
 }

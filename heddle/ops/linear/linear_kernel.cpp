@@ -47,7 +47,13 @@ std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
                        a.y.last());
   if (a.w.cols() % 32 != 0) return fmt::format("w has {} columns; must be a multiple of 32", a.w.cols());
   if (std::string why = why_no_row_copies("x", a.x); !why.empty()) return why;
-  return why_no_row_copies("y", a.y);
+  if (std::string why = why_no_row_copies("y", a.y); !why.empty()) return why;
+  // Bulk stores would write zeros to what lies after the last column (H200).
+  constexpr i64 kWord = 16;
+  const i64 bytes = i64(a.y.last()) * size_of(a.y.dtype);
+  if (bytes % kWord != 0)
+    return fmt::format("y's rows have {} bytes; must be a multiple of {}", bytes, kWord);
+  return {};
 }
 
 // Four words of both rows of a panel; panels; parts of 128 bytes of a panel.

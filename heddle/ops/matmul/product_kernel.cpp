@@ -117,7 +117,7 @@ std::string why_dtypes(const ProductCall& call) {
 bool lies_anywhere(const Tensor& data) {
   return reinterpret_cast<u64>(data.data) % kPitch != 0 || !why_pitch("", data, "").empty();
 }
-// A bulk store of an odd number of columns also writes what lies beside the last one (H200).
+// Bulk stores write words of 16 bytes: zeros to what lies after the last column of a matrix whose rows end within one (H200).
 bool is_stored_by_threads(const Tensor& y) {
   return lies_anywhere(y) || y.last() * size_of(y.dtype) % kPitch != 0;
 }
