@@ -217,7 +217,8 @@ TEST(DeepseekConfig, RefusesByNameAndValue) {
     expect_refused(read, R"("num_key_value_heads":8)",
                    "num_key_value_heads = 8: must be num_attention_heads");
     expect_refused(read, R"("qk_rope_head_dim":7)", "qk_rope_head_dim = 7: must be even");
-    expect_refused(read, R"("quantization_config":{"quant_method":"gptq"})", "quantization_config = ");
+    expect_refused(read, R"("quantization_config":{"quant_method":"bitsandbytes"})",
+                   "quantization_config = ");
   }
 }
 
