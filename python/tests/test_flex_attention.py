@@ -244,3 +244,27 @@ def test_inside_torch_compile():
     assert torch.equal(y, doubled(q))
     y.sum().backward()
     assert q.grad is not None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_on_a_gpu(dtype):
+    q, k, v = (each.detach().to("cuda", dtype).requires_grad_() for each in inputs(300, 300, 2, dim=64))
+    slopes = SLOPES.cuda()
+    ids = IDS.repeat_interleave(5)[:300].cuda()
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return 3 * torch.tanh(score / 3) - slopes[h] * (q_idx - kv_idx).abs()
+
+    mask_mod = attention.and_masks(attention.documents(ids), attention.causal)
+    mask = attention.create_block_mask(mask_mod, None, None, 300, 300, device="cuda")
+    y = attention.flex_attention(q, k, v, score_mod, mask, enable_gqa=True)
+    gradients = torch.autograd.grad(y.sum(), (q, k, v))
+    slopes, ids = slopes.cpu(), ids.cpu()
+    on_cpu = [each.detach().double().cpu().requires_grad_() for each in (q, k, v)]
+    wanted, _ = exact(*on_cpu, score_mod, attention.and_masks(attention.documents(ids), attention.causal))
+    error = 2e-2 if dtype == torch.bfloat16 else 1e-5
+    for made, right in zip(
+        (y, *gradients), (wanted, *torch.autograd.grad(wanted.sum(), on_cpu)), strict=True
+    ):
+        assert (made.cpu().double() - right).norm() < error * right.norm()
