@@ -529,8 +529,8 @@ TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
                                   {"xlm-roberta", "encoder, which writes no text"},
                                   {"minimax", "lightning attention"},
                                   {"t5", "an encoder besides its decoder"},
-                                  {"qwen3_5x", "not supported; supported are cohere"},
-                                  {"bert_x", "not supported; supported are cohere"}}) {
+                                  {"qwen3_5x", "not supported; supported are arcee"},
+                                  {"bert_x", "not supported; supported are arcee"}}) {
     Copy copy("gpt2-tiny");
     copy.config([&](Json& config) {
       config["model_type"] = type;
