@@ -48,7 +48,8 @@ struct Body {
       load_units(block, a, {begin, rows}, a.key_column(head), 1.0f, keys);
       load_units(block, a, {begin, rows}, a.query_column(head), scale, queries);
       for (i32 m = 0; m < rows; ++m) {
-        auto gates = block.row(a.gates, begin + m), key = keys.from(m * dim), query = queries.from(m * dim);
+        auto gates = block.row(a.gates, begin + m);
+        auto key = keys.from(m * dim), query = queries.from(m * dim);
         const float beta = sigmoid(gates.get(head));
         const float decay = exp(rate * softplus(gates.get(heads + head) + block.row(a.bias).get(head)));
         auto values = block.row(a.x, begin + m).from(a.value_column(head) + part);

@@ -107,7 +107,8 @@ struct Body {
     const i32 n = rows.count, dim = a.q.size[3], columns = a.v.size[3];
     const float scale = scale_of(a);
     for (i32 t = n - 1; t >= 0; --t) {
-      auto key = rows.of(block, a.k, t), z = chip.z.from(t * columns);
+      auto key = rows.of(block, a.k, t);
+      auto z = chip.z.from(t * columns);
       const float after = decay(chip, n - 1, t), beta = chip.betas.get(t);
       block.map(columns, [&](auto j) {
         auto x = block.index(j) * 0.0f;
