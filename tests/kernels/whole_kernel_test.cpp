@@ -104,6 +104,17 @@ TEST(WholeKernel, CopiesOperandsThatLieAnywhere) {
         << "tiles, and so bits, are those of aligned operands: " << name;
 }
 
+// Rows of slabs that lie in two lines of memory take longer, so that two CTAs share those of b, or tiles are smaller.
+TEST(WholeKernel, TilesFollowFromWhereLinesBegin) {
+  const auto tile = [](i32 m, i32 n, i32 k) {
+    const OpConfig constants = plan_of(product(m, n, k, DType::kBf16, true)).constants;
+    return std::array{constants.at("rows"), constants.at("columns"), constants.at("cluster")};
+  };
+  EXPECT_EQ(tile(2584, 4048, 5032), (std::array<i64, 3>{128, 256, 2}));
+  EXPECT_EQ(tile(2624, 4096, 5056)[2], 1) << "lines of whole 128 bytes";
+  EXPECT_EQ(tile(136, 4048, 5032)[2], 1) << "few rows were not measured";
+}
+
 TEST(WholeKernel, MultipliesF32WhereTf32IsAllowed) {
   Matmul args = product(32, 64, 72, DType::kF32);
   args.allow_tf32 = true;
