@@ -23,8 +23,7 @@ using I16 = hn::Rebind<int16_t, D>;
 using I32 = hn::RebindToSigned<D>;
 using F16 = hn::Rebind<hwy::float16_t, D>;
 
-constexpr i32 kVecs = kPanelRows / kLanes;  // lane vectors across a panel
-constexpr i64 kAhead = 2048;                // bytes that prefetch runs before the loads
+#include "heddle/backend/cpu/simd_panels.h"
 
 // Panels and rows of the register block, as those of few rows in simd_matrix.cpp.
 #if HWY_TARGET <= HWY_AVX3
@@ -92,87 +91,33 @@ HWY_INLINE void load_pair(const u8* step, const float* scales, const Run& run, i
   bits[1] = run.both ? rounded_bits(hn::Mul(code[1], scale(run.odd))) : hn::Zero(d32);
 }
 
-struct Block {
-  const Weight* w;
-  const u8* panel[kMostPanels];
-  const float* x;
-  i64 x_stride;  // floats
-  float* out;
-  i64 out_stride;
-};
-
-template <Code kCode, i32 kRows, i32 kPanels>
-void multiply_block(const Block& block) {
-  Vec sum[kRows][kPanels][kVecs];
-#pragma GCC unroll 64
-  for (i32 i = 0; i < kRows * kPanels * kVecs; ++i) (&sum[0][0][0])[i] = hn::Zero(d);
-  const i64 scales_at = block.w->element_bytes();
-  const auto multiply = [&](i32 s, const Run& run) HWY_ATTR {
-    Vec w[kPanels][2][kVecs];
-#pragma GCC unroll 4
-    for (i32 p = 0; p < kPanels; ++p) {
-      const u8* step = block.panel[p] + s * kStepBytes<kCode>;
-      const auto* scales = reinterpret_cast<const float*>(block.panel[p] + scales_at);
-      hwy::Prefetch(step + kAhead);
-#pragma GCC unroll 16
-      for (i32 v = 0; v < kVecs; ++v) {
-        Vec32 bits[2];
-        load_pair<kCode>(step, scales, run, v, bits);
-        w[p][0][v] = hn::BitCast(d, bits[0]), w[p][1][v] = hn::BitCast(d, bits[1]);
-      }
-    }
-#pragma GCC unroll 2
-    for (i32 c = 0; c < 2; ++c)
-#pragma GCC unroll 16
-      for (i32 m = 0; m < kRows; ++m) {
-        const Vec x = hn::Set(d, block.x[m * block.x_stride + s * 2 + c]);
-#pragma GCC unroll 4
-        for (i32 p = 0; p < kPanels; ++p)
-#pragma GCC unroll 16
-          for (i32 v = 0; v < kVecs; ++v) sum[m][p][v] = hn::MulAdd(x, w[p][c][v], sum[m][p][v]);
-      }
-  };
-  each_run(*block.w, [&](const Run& run) HWY_ATTR {
-    for (i32 s = run.first; s < run.last; ++s) multiply(s, run);
-  });
-#pragma GCC unroll 16
-  for (i32 m = 0; m < kRows; ++m)
-#pragma GCC unroll 4
-    for (i32 p = 0; p < kPanels; ++p)
-#pragma GCC unroll 16
-      for (i32 v = 0; v < kVecs; ++v)
-        hn::StoreU(sum[m][p][v], d, block.out + m * block.out_stride + p * kPanelRows + v * kLanes);
-}
-
-// Any rows times kPanels panels, a power of two at a time.
-template <Code kCode, i32 kPanels>
-void multiply_rows(const MatrixTask& task, i32 first) {
-  Block block{.w = task.w,
-              .x = reinterpret_cast<const float*>(task.x),
-              .x_stride = task.x_stride / 4,
-              .out = task.out + first * kPanelRows,
-              .out_stride = task.out_stride};
-  for (i32 p = 0; p < kPanels; ++p) block.panel[p] = task.panel(first + p);
-  i32 left = task.rows;
-  const auto take = [&](i32 rows, void (*kernel)(const Block&)) {
-    for (; left >= rows; left -= rows) {
-      kernel(block);
-      block.x += rows * block.x_stride;
-      block.out += rows * block.out_stride;
-    }
-  };
-  if constexpr (kMostRows >= 4) take(4, multiply_block<kCode, 4, kPanels>);
-  if constexpr (kMostRows >= 2) take(2, multiply_block<kCode, 2, kPanels>);
-  take(1, multiply_block<kCode, 1, kPanels>);
-}
-
 template <Code kCode>
-void multiply_panels(const MatrixTask& task) {
-  i32 p = 0;
-  for (; p + kMostPanels <= task.panels; p += kMostPanels) multiply_rows<kCode, kMostPanels>(task, p);
-  if constexpr (kMostPanels > 1)
-    for (; p < task.panels; ++p) multiply_rows<kCode, 1>(task, p);
-}
+struct CodedPanels {
+  template <i32 kRows, i32 kPanels>
+  static void multiply(const PanelBlock& block) {
+    BlockSums<kRows, kPanels> sums;
+    const i64 scales_at = block.w->element_bytes();
+    each_run(*block.w, [&](const Run& run) HWY_ATTR {
+      for (i32 s = run.first; s < run.last; ++s) {
+        Vec w[kPanels][2][kVecs];
+#pragma GCC unroll 4
+        for (i32 p = 0; p < kPanels; ++p) {
+          const u8* step = block.panel[p] + s * kStepBytes<kCode>;
+          const auto* scales = reinterpret_cast<const float*>(block.panel[p] + scales_at);
+          hwy::Prefetch(step + kAhead);
+#pragma GCC unroll 16
+          for (i32 v = 0; v < kVecs; ++v) {
+            Vec32 bits[2];
+            load_pair<kCode>(step, scales, run, v, bits);
+            w[p][0][v] = hn::BitCast(d, bits[0]), w[p][1][v] = hn::BitCast(d, bits[1]);
+          }
+        }
+        sums.add(block, s * 2, w);
+      }
+    });
+    sums.store(block);
+  }
+};
 
 template <Code kCode>
 void decode_steps(const Weight& w, const u8* panel, u8* to) {
@@ -196,8 +141,9 @@ void decode_panel(const Weight& w, const u8* panel, u8* to) {
 }
 
 void multiply_codes(const MatrixTask& task) {
-  if (task.w->coding.code == Code::kI4) return coded::multiply_panels<Code::kI4>(task);
-  coded::multiply_panels<Code::kF8E4M3>(task);
+  if (task.w->coding.code == Code::kI4)
+    return coded::multiply_panels<coded::CodedPanels<Code::kI4>, coded::kMostRows, coded::kMostPanels>(task);
+  coded::multiply_panels<coded::CodedPanels<Code::kF8E4M3>, coded::kMostRows, coded::kMostPanels>(task);
 }
 
 // NOLINTNEXTLINE(misc-use-anonymous-namespace): one for each target
