@@ -220,6 +220,38 @@ bool is_number(Code code, std::byte bits) {
   return code != Code::kF8E4M3 || (bits & std::byte{0x7f}) != std::byte{0x7f};
 }
 
+// The eight codes of a piece of int4 as CodePanel has them: those of even places first.
+u32 even_first(u32 codes) {
+  const auto halves = [](u32 w) {
+    w &= 0x0f0f0f0f, w = (w | w >> 4) & 0x00ff00ff;
+    return (w | w >> 8) & 0xffff;
+  };
+  return halves(codes) | halves(codes >> 4) << 16;
+}
+
+// Copies a row's pieces of a streamed panel, and the scales of its parts.
+void pack_streamed(const Weight& weight, i32 r, const PackRow& row, std::byte* panel) {
+  const CodePanel layout = weight.code_panel();
+  const i32 bits = layout.bits, cols = layout.cols;
+  for (i32 k = 0; k < cols; k += CodePanel::kPiece) {
+    std::byte piece[CodePanel::kPiece] = {};
+    std::memcpy(piece, row.data + i64(k) * bits / 8,
+                size_t(std::min(cols - k, CodePanel::kPiece) * bits + 7) / 8);
+    if (bits == 4) {
+      u32 codes;
+      std::memcpy(&codes, piece, sizeof codes);
+      codes = even_first(codes);
+      std::memcpy(piece, &codes, sizeof codes);
+    }
+    std::memcpy(panel + layout.place(r, k) * bits / 8, piece, size_t(bits));
+  }
+  for (i32 part = 0; part < layout.parts(); ++part) {
+    const i32 begin = part * layout.part_cols(), end = begin + layout.cols_of(part);
+    for (i32 k = begin; k<end; k += layout.group> 0 ? layout.scale_cols() : end - begin)
+      std::memcpy(panel + layout.scale_place(r, k), &row.scales[k / weight.group_cols()], sizeof(float));
+  }
+}
+
 // Copies words of codes, and the scales after them. Words of a row go to lines that all rows share.
 std::optional<PackPlace> pack_codes(const Weight& weight, std::span<const PackRow> rows, std::byte* panel) {
   const Code code = weight.coding.code;
@@ -233,7 +265,7 @@ std::optional<PackPlace> pack_codes(const Weight& weight, std::span<const PackRo
     for (size_t i = 0; !all && i < bytes; ++i)
       if (!is_number(code, in[i])) return PackPlace{r, i32(i) * 8 / bits};
     std::byte* out = panel + size_t(r) * word;
-    for (size_t i = 0; i < bytes; i += word, out += word * size_t(weight.panel_rows))
+    for (size_t i = 0; !weight.is_streamed() && i < bytes; i += word, out += word * size_t(weight.panel_rows))
       std::memcpy(out, in + i, std::min(word, bytes - i));
     for (i32 g = 0; g < weight.groups(); ++g) {
       const float scale = rows[size_t(r)].scales[g];
@@ -242,8 +274,9 @@ std::optional<PackPlace> pack_codes(const Weight& weight, std::span<const PackRo
         if (const float value = float(load_number(info_of(code).element, in, k)) * scale;
             !std::isfinite(round_to(weight.data.dtype, value)))
           return PackPlace{r, k};
-      std::memcpy(panel + weight.scale_place(r, first), &scale, sizeof scale);
+      if (!weight.is_streamed()) std::memcpy(panel + weight.scale_place(r, first), &scale, sizeof scale);
     }
+    if (weight.is_streamed()) pack_streamed(weight, r, rows[size_t(r)], panel);
   }
   return std::nullopt;
 }

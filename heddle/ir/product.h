@@ -28,13 +28,18 @@ struct ProductRows {
   bool is_aligned = false;  // begins at a 16-byte word
 };
 
-// Panels as the ring and the slabs have them: 16-byte words of two rows in turn, of floats.
+// Panels of floats as the ring and the slabs have them: 16-byte words of two rows in turn.
 constexpr bool has_paired_panels(const Weight& w) {
   return !w.is_coded() && w.panel_rows == 2 && w.slices() == 1 && w.interleave * size_of(w.data.dtype) == 16;
 }
 
+// The ring has these, and panels of codes.
+constexpr bool has_ring_panels(const Weight& w) {
+  return has_paired_panels(w) || w.is_streamed();
+}
+
 constexpr ProductPath product_path(const Weight& w, const ProductRows& x, const ProductKernel& kernel) {
-  if (!has_paired_panels(w)) return ProductPath::kElements;
+  if (!has_ring_panels(w)) return ProductPath::kElements;
   if (kernel.ring_rows > 0 && x.rows <= kernel.ring_rows) return ProductPath::kRing;
   const bool in_words = x.is_aligned && x.cols % 8 == 0 && x.stride % 16 == 0;
   const bool narrow = size_of(x.dtype) == 2 && x.dtype == w.data.dtype;

@@ -40,6 +40,7 @@ inline u32 pack_bf16(float first, float second) {
 inline u32 pack_f16(float first, float second) {
   return u32(to_f16(second)) << 16 | to_f16(first);
 }
+template <bool kHigh = false>
 inline void from_e4m3(u32 bits, float& first, float& second) {
   const auto convert = [](u32 byte) {
     const int exponent = int(byte >> 3 & 15), mantissa = int(byte & 7);
@@ -47,7 +48,8 @@ inline void from_e4m3(u32 bits, float& first, float& second) {
         exponent == 0 ? std::ldexp(float(mantissa), -9) : std::ldexp(float(8 + mantissa), exponent - 10);
     return (byte & 0x7f) == 0x7f ? NAN : (byte & 0x80) != 0 ? -size : size;
   };
-  first = convert(bits), second = convert(bits >> 8);
+  constexpr u32 kShift = kHigh ? 16 : 0;
+  first = convert(bits >> kShift), second = convert(bits >> (kShift + 8));
 }
 constexpr bool kRoundsToCodes = false;
 inline u32 pack_e4m3(float, float) {
@@ -58,6 +60,11 @@ inline u32 pack_e5m2(float, float) {
 }
 inline float from_bf16_bits(u32 bits) {
   return __builtin_bit_cast(float, bits << 16);
+}
+inline u32 multiply_add_bf16(u32 a, u32 b, u32 c) {
+  const auto half = [](u32 bits, u32 shift) { return from_bf16_bits(bits >> shift & 0xffff); };
+  const auto sum = [&](u32 shift) { return half(a, shift) * half(b, shift) + half(c, shift); };
+  return pack_bf16(sum(0), sum(16));
 }
 
 inline u32 thread() {

@@ -14,12 +14,22 @@ namespace {
 constexpr size_t kCanary = 64;
 constexpr std::byte kCanaryByte{0xA5};
 
-// Offset of an element in elements, with one panel after the other. Rows are numbered across all matrices.
-i64 place(const Weight& w, i32 row, i32 k) {
+// The panel of an element, with one after the other. Rows are numbered across all matrices.
+std::byte* panel_of(const Weight& w, std::byte* base, i32 row, i32 k) {
   const i32 r = row % w.rows();
   const i64 panel =
       i64(row / w.rows()) * w.panels() + i64(r / w.panel_rows) * w.slices() + k / w.slice_cols();
-  return panel * w.panel_rows * w.padded_cols() + w.place(r % w.panel_rows, k % w.slice_cols());
+  return base + panel * w.panel_bytes();
+}
+i64 place(const Weight& w, i32 row, i32 k) {
+  return w.place(row % w.rows() % w.panel_rows, k % w.slice_cols());
+}
+
+// The scale of an element in codes. The largest value is 1 about; every other group has a scale that is no bf16.
+float scale_of(const Weight& w, i32 row, i32 k) {
+  const i32 group = row + k / w.group_cols();
+  const float largest = w.coding.code == Code::kI4 ? 8 : 448;
+  return (1 - float(group % 3) / 4 + (group % 2 == 0 ? 0 : 0x1p-20f)) / largest;
 }
 
 }  // namespace
@@ -53,11 +63,21 @@ std::vector<double> CaseMemory::read(const Tensor& tensor) const {
 std::vector<double> CaseMemory::read(const Weight& weight) const {
   std::vector<double> values;
   const DType dtype = weight.data.dtype;
-  const std::byte* base = memory.base[weight.data.buffer];
+  std::byte* base = memory.base[weight.data.buffer];
   values.reserve(size_t(weight.matrices) * size_t(weight.rows()) * size_t(weight.cols()));
   for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
-    for (i32 k = 0; k < weight.cols(); ++k)
-      values.push_back(load_number(dtype, base + place(weight, r, k) * size_of(dtype)));
+    for (i32 k = 0; k < weight.cols(); ++k) {
+      const std::byte* panel = panel_of(weight, base, r, k);
+      const i64 at = place(weight, r, k);
+      if (!weight.is_coded()) {
+        values.push_back(load_number(dtype, panel, at));
+        continue;
+      }
+      float scale;
+      std::memcpy(&scale, panel + weight.scale_place(r % weight.rows() % weight.panel_rows, k), sizeof scale);
+      const float code = float(load_number(info_of(weight.coding.code).element, panel, at));
+      values.push_back(double(round_to(dtype, code * scale)));
+    }
   return values;
 }
 
@@ -68,9 +88,20 @@ void CaseMemory::write(const Tensor& tensor, std::span<const double> values) {
 void CaseMemory::write(const Weight& weight, std::span<const double> values) {
   std::byte* base = memory.base[weight.data.buffer];
   for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
-    for (i32 k = 0; k < weight.cols(); ++k)
-      store_number(weight.data.dtype, base + place(weight, r, k) * size_of(weight.data.dtype),
-                   values[size_t(r) * size_t(weight.cols()) + size_t(k)]);
+    for (i32 k = 0; k < weight.cols(); ++k) {
+      std::byte* panel = panel_of(weight, base, r, k);
+      const double value = values[size_t(r) * size_t(weight.cols()) + size_t(k)];
+      const i64 at = place(weight, r, k);
+      if (!weight.is_coded()) {
+        store_number(weight.data.dtype, panel, at, value);
+        continue;
+      }
+      const float scale = scale_of(weight, r, k);
+      const double code = value / double(scale);
+      store_number(info_of(weight.coding.code).element, panel, at,
+                   weight.coding.code == Code::kI4 ? std::clamp(std::round(code), -8.0, 7.0) : code);
+      std::memcpy(panel + weight.scale_place(r % weight.rows() % weight.panel_rows, k), &scale, sizeof scale);
+    }
 }
 
 void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const double> values) {
@@ -127,7 +158,8 @@ std::vector<Planted> all_planted(const OpSpec& op, const std::byte* args) {
   std::vector<Planted> all;
   for (const Field& field : op.fields)
     if (!field.is_attribute() && !field.writes() && field.elements(args).rank > 0 &&
-        is_float(field.elements(args).dtype) && elements(field.elements(args)) > 0)
+        !(field.is_weight() && field.weight(args).is_coded()) && is_float(field.elements(args).dtype) &&
+        elements(field.elements(args)) > 0)
       for (const double value : {double(NAN), double(INFINITY), -double(INFINITY)})
         // A query that sees no key has this sum, and no gradient.
         if (field.name != "lse" || value != -double(INFINITY)) all.push_back({field.name, value});

@@ -50,11 +50,17 @@ inline u16 to_f16(float value) {
   return bits;
 }
 
-// Two f8e4m3 in the low half of `bits`, the first one lower.
+// Two f8e4m3 in the low half of `bits`, or in the high one; the first one is lower.
+template <bool kHigh = false>
 inline void from_e4m3(u32 bits, float& first, float& second) {
 #if __CUDA_ARCH__ >= 890
   u32 halves;
-  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(bits)));
+  if constexpr (kHigh)
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.rn.f16x2.e4m3x2 %0, high;}"
+        : "=r"(halves)
+        : "r"(bits));
+  else
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(bits)));
   first = from_f16(u16(halves)), second = from_f16(u16(halves >> 16));
 #else
   // The bits of an f16 that is 2^8 times less, except for NaN.
@@ -62,7 +68,8 @@ inline void from_e4m3(u32 bits, float& first, float& second) {
     const float value = from_f16(u16((byte & 0x80) << 8 | (byte & 0x7f) << 7)) * 256.0f;
     return (byte & 0x7f) == 0x7f ? __int_as_float(0x7fffffff) : value;
   };
-  first = convert(bits), second = convert(bits >> 8);
+  constexpr u32 kShift = kHigh ? 16 : 0;
+  first = convert(bits >> kShift), second = convert(bits >> (kShift + 8));
 #endif
 }
 
@@ -89,6 +96,13 @@ inline u32 pack_e5m2(float, float) {
   return 0;
 }
 #endif
+
+// a b + c of two bf16 each, rounded once.
+inline u32 multiply_add_bf16(u32 a, u32 b, u32 c) {
+  u32 sums;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sums) : "r"(a), "r"(b), "r"(c));
+  return sums;
+}
 
 // Packs two 16-bit floats in a word, the first in its low half.
 inline u32 pack_bf16(float first, float second) {

@@ -13,6 +13,27 @@ double bound_of_sum(DType type, i32 k) {
   return rounding_bound(DType::kBf16, 8) * std::max(1.0, std::sqrt(k) / 2);
 }
 
+// Panels of codes for a CPU, and those that a GPU's ring streams, in parts and with blocks left after the last whole word.
+void add_coded_cases(std::vector<Case>& cases) {
+  for (const Code code : {Code::kF8E4M3, Code::kI4})
+    for (auto [m, n, k, group] : {std::array{1, 37, 64, 0},
+                                  {3, 20, 130, 32},
+                                  {1, 34, 2048, 128},
+                                  {1, 21, 1810, 64},
+                                  {1, 6, 18000, 128},
+                                  {1, 9, 9000, 0},
+                                  {3, 33, 2304, 512},
+                                  {11, 18, 72, 16}})
+      for (const bool streamed : {false, true}) {
+        Linear made{.x = input(DType::kF32, {m, k}), .w = weight_input(DType::kBf16, n, k)};
+        if (!streamed && k > 200) continue;
+        if (streamed) made.w.panel_rows = 2;
+        made.w.coding = {code, static_cast<unsigned short>(group)};
+        made.w.interleave = (streamed ? 128 : 8) / bits_of(code);
+        cases.push_back(make_case(made, bound_of_sum(DType::kBf16, k)));
+      }
+}
+
 }  // namespace
 
 std::vector<Case> cases() {
@@ -77,6 +98,7 @@ std::vector<Case> cases() {
       whole.w.interleave = 8;
       cases.push_back(make_case(whole, bound_of_sum(type, k)));
     }
+  add_coded_cases(cases);
   return cases;
 }
 

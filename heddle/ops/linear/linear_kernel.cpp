@@ -40,6 +40,7 @@ std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
   const DType x = a.x.dtype, w = a.w.data.dtype;
   if (x != w || !is_wide_float(x) || size_of(x) != 2)
     return fmt::format("x is {} and w is {}; must both be bf16 or f16", name(x), name(w));
+  if (a.w.is_coded()) return fmt::format("w is in codes, {}", name(a.w.coding.code));
   if (!has_paired_panels(a.w) || a.w.matrices != 1) return "w is not one matrix in panels of two rows";
   if (!is_wide_float(a.y.dtype)) return fmt::format("y is {}", name(a.y.dtype));
   if (fold > 2 || a.w.rows() % 2 != 0 || a.y.last() * fold != a.w.rows())

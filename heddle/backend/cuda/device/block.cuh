@@ -492,21 +492,31 @@ class Block {
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
     const SlabRoom room = room_of(fragment);
     __threadfence();  // asynchronous copies bypass the L1 that the operand was written through
-    if constexpr (kManyRows && kUses[int(DType::kBf16)])
-      if (x.dtype == DType::kBf16 && by_slabs<true, Sizes>(fragment, x, w, room)) return;
-    if constexpr (kManyRows && kUses[int(DType::kF16)])
-      if (x.dtype == DType::kF16 && by_slabs<false, Sizes>(fragment, x, w, room)) return;
+    if constexpr (kManyRows)
+      if (by_slabs<Sizes>(fragment, x, w, room)) return;
     multiply_by_thread(fragment, x, w);
   }
 
-  // Takes its arguments by value: a variable whose address is taken lies in local memory from then on.
-  template <bool kBf16, class Sizes>
-  static bool by_slabs(Plane fragment, Plane x, Weight w, SlabRoom room) {
+  // These take their arguments by value: a variable whose address is taken lies in local memory from then on.
+  template <class Sizes>
+  static __forceinline__ bool by_slabs(Plane fragment, Plane x, Weight w, SlabRoom room) {
+    if constexpr (kUses[int(DType::kF8E4M3)])
+      if (w.coding.code == Code::kF8E4M3) return by_slabs<DType::kF8E4M3, Sizes>(fragment, x, w, room);
+    if constexpr (kUses[int(DType::kI4)])
+      if (w.coding.code == Code::kI4) return by_slabs<DType::kI4, Sizes>(fragment, x, w, room);
+    if constexpr (kUses[int(DType::kBf16)] && kReadsFloats)
+      if (x.dtype == DType::kBf16) return by_slabs<DType::kBf16, Sizes>(fragment, x, w, room);
+    if constexpr (kUses[int(DType::kF16)])
+      if (x.dtype == DType::kF16) return by_slabs<DType::kF16, Sizes>(fragment, x, w, room);
+    return false;
+  }
+  template <DType kStored, class Sizes>
+  static __forceinline__ bool by_slabs(Plane fragment, Plane x, Weight w, SlabRoom room) {
     // Buffers of a program begin at whole words; a caller's rows may begin anywhere.
     const bool in_words = kHasRing || reinterpret_cast<u64>(x.data) % 16 == 0;
     const ProductRows rows{x.dtype, x.rows, x.cols, x.stride, in_words};
     return product_path(w, rows, {.has_slabs = true}) == ProductPath::kSlabs &&
-           multiply_many_rows<kBf16, Sizes>(fragment, x, w, room);
+           multiply_many_rows<kStored, Sizes>(fragment, x, w, room);
   }
 
   static __forceinline__ void by_matrices(Plane fragment, Matrix a, Matrix b, SlabRoom room) {

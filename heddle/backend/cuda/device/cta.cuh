@@ -46,7 +46,7 @@ class Cta {
     return {arch::on_chip(memory() + kScratchBytes), arch::on_chip(&barriers()), p_.ring_slots};
   }
   // All on-chip memory as scratch, for a tile that draws nothing through the ring.
-  Scratch all_scratch() const { return {i32(kScratchBytes + p_.ring_slots * kRingSlotBytes), p_.spill}; }
+  Scratch all_scratch() const { return {i32(kScratchBytes + p_.ring_slots * kSlotBytes), p_.spill}; }
   Scratch scratch() const { return {i32(kScratchBytes), p_.spill}; }
 
  private:

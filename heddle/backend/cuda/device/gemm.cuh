@@ -5,9 +5,11 @@
 // A slab of x has rows of 128 bytes. Their 16-byte words are permuted, so that eight rows of one column of words fall into
 // different banks. A slab of w has the first word of all rows, then the second word of all rows: the two words that share a
 // 32-byte sector of memory, one of each row of a panel, then lie next to each other on chip. (With the words of a sector
-// apart, gate and up of a 1B take 165 us instead of 109: an H200, 512 rows.)
+// apart, gate and up of a 1B take 165 us instead of 109: an H200, 512 rows.) Codes are expanded to such a slab: threads load those of
+// the next slab while they multiply.
 #pragma once
 
+#include "heddle/backend/cuda/device/expand.cuh"
 #include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 #include "heddle/ir/product.h"
@@ -102,9 +104,11 @@ __forceinline__ void store_sums(const Plane& fragment, i32 rows, i32 row, i32 co
 
 // Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows. With wgmma, four
 // warps multiply together: 64 rows, the same columns.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
+// kStored: what panels have, bf16, f16 or codes of bf16.
+template <DType kStored, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
 class Gemm {
  public:
+  static constexpr bool kBf16 = kStored != DType::kF16, kCoded = bits_of(kStored) < 16;
   static constexpr i32 kWarpRows = 16 * kRowBlocks, kWarpCols = 8 * kColBlocks;
   static constexpr i32 kRows = kWarpRows * kRowWarps, kCols = kWarpCols * kWarps / kRowWarps;
   static constexpr i32 kStageBytes = (kRows + kCols) * kSlabRowBytes;
@@ -116,7 +120,9 @@ class Gemm {
   // The tile of the fragment, which is f32, at (row, col).
   void multiply(const Plane fragment, i32 row, i32 col) {
     const bool whole = row + kRows <= x_.rows && col + kCols <= fragment.cols && x_.cols % kSlab == 0;
-    whole ? multiply<true>(fragment, row, col) : multiply<false>(fragment, row, col);
+    if constexpr (!kCoded)  // a second copy of the code for codes compiles for seconds
+      if (whole) return multiply<true>(fragment, row, col);
+    multiply<false>(fragment, row, col);
   }
 
  private:
@@ -130,7 +136,8 @@ class Gemm {
   template <bool kWhole>
   void multiply(const Plane& fragment, i32 row, i32 col) {
     sync_consumers();  // all warps have read the slabs of the previous tile
-    Source rows = rows_of_x(row), cols = rows_of_w(fragment.n0 + col, fragment.cols - col);
+    Source rows = rows_of_x(row);
+    auto cols = columns_of<kWhole>(fragment.n0 + col, fragment.cols - col);
     Sums sums = {};
     for (i32 s = 0; s < count_ - kReadStages; ++s) fill<kWhole>(s, s, rows, cols);
     // The first row of the warps that multiply together.
@@ -154,10 +161,54 @@ class Gemm {
     i32 place;        // in a slab on chip
   };
 
+  // The pieces of codes of w's slabs that a thread expands: one of every kRowsAtOnce-th row. Those of the next slab are loaded.
+  struct CodeSource {
+    static constexpr i32 kBits = bits_of(kStored), kWords = kBits / 4, kCount = kCols / kRowsAtOnce;
+
+    const u8* from;  // the panel of the first row
+    i64 stride;      // from row to row, bytes
+    CodePanel panel;
+    i32 row, rows;  // its first row, how many there are
+    i32 half, k;    // which row of a panel; the column of the piece that is loaded next
+    i32 place;      // in a slab on chip
+    u32 codes[kCount][kWords];
+    float scale[kCount];
+
+    // Past the end of either dimension there are zeros.
+    template <bool kWhole>
+    __forceinline__ void load() {
+      const bool inside = kWhole || k < panel.cols;
+      const i64 at = inside ? panel.place(half, k) * kBits / 8 : 0,
+                scale_at = inside ? panel.scale_place(half, k) : 0;
+#pragma unroll
+      for (i32 i = 0; i < kCount; ++i) {
+        const bool there = kWhole || (inside && row + i * kRowsAtOnce < rows);
+        const u8* const of = there ? from + i * stride : from;
+        scale[i] = there ? *reinterpret_cast<const float*>(of + scale_at) : 0.0f;
+#pragma unroll
+        for (i32 j = 0; j < kWords; ++j) codes[i][j] = there ? reinterpret_cast<const u32*>(of + at)[j] : 0;
+      }
+      k += kSlab;
+    }
+    __forceinline__ void store(u8* to) const {
+#pragma unroll
+      for (i32 i = 0; i < kCount; ++i)
+        *reinterpret_cast<uint4*>(to + place + i * kRowsAtOnce * 16) = expand(codes[i], scale[i]);
+    }
+
+   private:
+    static __forceinline__ uint4 expand(const u32 (&codes)[kWords], float scale) {
+      if constexpr (kWords == 1)
+        return is_narrow(scale) ? expand_i4<true>(codes[0], scale) : expand_i4<false>(codes[0], scale);
+      else
+        return expand_e4m3(codes[0], codes[1], scale);
+    }
+  };
+
   using Sums = float[kRowBlocks][kColBlocks][4];
 
   template <bool kWhole>
-  void add_slabs(Sums& sums, Source& rows, Source& cols, bool has_sums) const {
+  void add_slabs(Sums& sums, Source& rows, auto& cols, bool has_sums) const {
     const i32 lane = i32(arch::thread() % 32);
     const i32 left = word_place(warp_row() + lane % 16, lane / 16);
     const i32 right = kRight + lane / 8 % 2 * kColumnBytes + (warp_col() + lane / 16 * 8 + lane % 8) * 16;
@@ -174,7 +225,7 @@ class Gemm {
   }
   // The products of a slab run while the program waits for the next slab and fills the stage of the previous one.
   template <bool kWhole>
-  void add_slabs_on_chip(Sums& sums, Source& rows, Source& cols, i32 first_row, bool has_sums) const {
+  void add_slabs_on_chip(Sums& sums, Source& rows, auto& cols, i32 first_row, bool has_sums) const {
     const arch::OnChip stages = arch::on_chip(stages_);
     i32 stage = 0;
 #pragma unroll 1
@@ -230,13 +281,39 @@ class Gemm {
             word * kColumnBytes + row * 16};
   }
 
+  template <bool kWhole>
+  auto columns_of(i32 first, i32 cols) const {
+    const Source words = rows_of_w(first, cols);
+    if constexpr (kCoded) {
+      CodeSource source{w_.data.data + i64((first + words.row) / 2) * w_.panel_bytes(),
+                        kRowsAtOnce / 2 * w_.panel_bytes(),
+                        w_.code_panel(),
+                        words.row,
+                        cols,
+                        words.row % 2,
+                        words.word * CodePanel::kPiece,
+                        words.place,
+                        {},
+                        {}};
+      source.template load<kWhole>();
+      return source;
+    } else {
+      return words;
+    }
+  }
+
   // Begins the copies of slab s, which is the next, into a stage. It always commits one group of copies, an empty one past the end.
   template <bool kWhole>
-  void fill(i32 stage, i32 s, Source& rows, Source& cols) const {
+  void fill(i32 stage, i32 s, Source& rows, auto& cols) const {
     if (s < steps_) {
       u8* to = stages_ + stage * kStageBytes;
       copy<kWhole, kRows, kSlabRowBytes>(to, rows);
-      copy<kWhole, kCols, 16>(to + kRight, cols);
+      if constexpr (kCoded) {
+        cols.store(to + kRight);
+        if (s + 1 < steps_) cols.template load<kWhole>();
+      } else {
+        copy<kWhole, kCols, 16>(to + kRight, cols);
+      }
     }
     arch::commit_copies();
   }
@@ -281,10 +358,10 @@ class Gemm {
 };
 
 // False: there is no room for the stages.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
+template <DType kStored, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
 __forceinline__ bool multiply_slabs_inline(const Plane& fragment, const Plane& x, const Weight& w,
                                            const SlabRoom& room) {
-  using Tiles = Gemm<kBf16, kRowBlocks, kRowWarps, kColBlocks>;
+  using Tiles = Gemm<kStored, kRowBlocks, kRowWarps, kColBlocks>;
   const bool alone = x.rows <= Tiles::kRows && fragment.cols <= Tiles::kCols;
   static_assert(kStages >= kFewestStages);
   const i32 count = min(kStages, i32(room.size(alone) / Tiles::kStageBytes));
@@ -296,39 +373,41 @@ __forceinline__ bool multiply_slabs_inline(const Plane& fragment, const Plane& x
 }
 
 // A kernel of many ops has one copy of the code for each shape of tiles. A kernel of one op inlines it, with known sizes.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
+template <DType kStored, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
 __noinline__ bool multiply_slabs_apart(const Plane& fragment, const Plane& x, const Weight& w,
                                        const SlabRoom& room) {
-  return multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room);
+  return multiply_slabs_inline<kStored, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room);
 }
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
+template <DType kStored, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
 __forceinline__ bool multiply_slabs(const Plane& fragment, const Plane& x, const Weight& w,
                                     const SlabRoom& room) {
-  return kOneOp
-             ? multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room)
-             : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room);
+  return kOneOp ? multiply_slabs_inline<kStored, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w,
+                                                                                             room)
+                : multiply_slabs_apart<kStored, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w,
+                                                                                            room);
 }
 
 // Multiplies in tiles of kRows x kCols, split over the warps as their instructions want it.
-template <bool kBf16, i32 kRows, i32 kCols, i32 kStages>
+template <DType kStored, i32 kRows, i32 kCols, i32 kStages>
 inline bool multiply_tiles(const Plane& fragment, const Plane& x, const Weight& w, const SlabRoom& room) {
   constexpr i32 kRowWarps = kOnChip ? kRows / 16 : kCols == 64 ? 4 : 2;
-  return multiply_slabs<kBf16, kRows / 16 / kRowWarps, kRowWarps, kCols / 8 * kRowWarps / kWarps, kStages>(
+  return multiply_slabs<kStored, kRows / 16 / kRowWarps, kRowWarps, kCols / 8 * kRowWarps / kWarps, kStages>(
       fragment, x, w, room);
 }
 
 // fragment = x w^T, in tiles no larger than needed, and no wider than Sizes has them.
-template <bool kBf16, class Sizes>
+template <DType kStored, class Sizes>
 inline bool multiply_many_rows(const Plane& fragment, const Plane& x, const Weight& w, const SlabRoom& room) {
   constexpr i32 kStages = Sizes::kStages;
   if constexpr (kWidestTile > 128 && Sizes::kColumns > 128)
-    if (x.rows > 64 && fragment.cols > 128 && multiply_tiles<kBf16, 128, 256, kStages>(fragment, x, w, room))
+    if (x.rows > 64 && fragment.cols > 128 &&
+        multiply_tiles<kStored, 128, 256, kStages>(fragment, x, w, room))
       return true;
   if constexpr (Sizes::kColumns > 64)
-    if (x.rows > 64 && fragment.cols > 64 && multiply_tiles<kBf16, 128, 128, kStages>(fragment, x, w, room))
+    if (x.rows > 64 && fragment.cols > 64 && multiply_tiles<kStored, 128, 128, kStages>(fragment, x, w, room))
       return true;
-  if (x.rows > 64 && multiply_tiles<kBf16, 128, 64, kStages>(fragment, x, w, room)) return true;
-  return multiply_tiles<kBf16, 64, 64, kStages>(fragment, x, w, room);
+  if (x.rows > 64 && multiply_tiles<kStored, 128, 64, kStages>(fragment, x, w, room)) return true;
+  return multiply_tiles<kStored, 64, 64, kStages>(fragment, x, w, room);
 }
 
 }  // namespace heddle::device

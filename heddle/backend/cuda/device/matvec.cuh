@@ -1,9 +1,10 @@
-// Products of one to eight rows with panels from the ring. Panels of bf16 go through tensor cores (matvec_mma.cuh). The others are
+// Products of one to eight rows with panels from the ring. Panels of bf16 go through tensor cores (matvec_mma.cuh), and so do codes
+// (matvec_codes.cuh). The others are
 // multiplied here, two panels at a time: each warp takes the same chunks of K of both, sums over its lanes, and the
 // warps' sums meet in shared memory. The order of a sum depends only on K and the number of warps.
 #pragma once
 
-#include "heddle/backend/cuda/device/matvec_mma.cuh"
+#include "heddle/backend/cuda/device/matvec_codes.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
 #include "heddle/kit/arch/thread.cuh"
 
@@ -68,7 +69,7 @@ class PairProduct {
   explicit PairProduct(const Plane& x) : x_(x) {}
 
   // See GroupProduct::run.
-  __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {
+  __forceinline__ void run(Drawn& drawn, const Weight&, i32 from, i32 end, i32 cols, float* partial) const {
     PanelWalk& walk = drawn.walk;
     PairSums sums;
 #pragma unroll 1
@@ -122,35 +123,45 @@ ColumnUse(Ask, Use) -> ColumnUse<Ask, Use>;
 // x w^T for `all` columns of panels from the ring, `columns` at a time, so that the warps' sums fit on chip. `use` gets the sums
 // [x.rows][cols][kWarps] of columns [from, from + cols). partial: two buffers of sums, used in turn.
 template <class Product, class F>
-__forceinline__ void multiply_by(Drawn& drawn, i32 all, const Plane& x, float* partial, i32 columns,
-                                 F&& use) {
+__forceinline__ void multiply_by(Drawn& drawn, i32 all, const Plane& x, const Weight& w, float* partial,
+                                 i32 columns, F&& use) {
   const Product product(x);
   for (i32 from = 0, turn = 0; from < all; from += columns, turn ^= 1) {
     const i32 cols = min(all - from, columns);
     float* sums = partial + turn * x.rows * columns * kWarps;
     const auto ahead = use.ask(from, cols);
-    product.run(drawn, from, from + cols, cols, sums);
+    product.run(drawn, w, from, from + cols, cols, sums);
     sync_consumers();
     use.use(from, cols, sums, ahead);
   }
+}
+template <template <class> class Product, class F>
+__forceinline__ void multiply_groups(Drawn& drawn, i32 all, const Plane& x, const Weight& w, float* partial,
+                                     i32 columns, F&& use) {
+  if (x.dtype == kSplit) return multiply_by<Product<SplitColumns>>(drawn, all, x, w, partial, columns, use);
+  if constexpr (kFewRows)
+    multiply_by<Product<RowColumns>>(drawn, all, x, w, partial, columns, use);
+  else if (has_long_panels(w))
+    multiply_by<Product<PlainColumns<4>>>(drawn, all, x, w, partial, columns, use);
+  else
+    multiply_by<Product<PlainColumns<2>>>(drawn, all, x, w, partial, columns, use);
 }
 template <DType kType, class F>
 __forceinline__ void multiply_from_ring(Drawn& drawn, i32 all, const Plane& x, const Weight& w,
                                         float* partial, i32 columns, F&& use) {
   if constexpr (kType == DType::kBf16) {
-    if (x.dtype == kSplit)
-      return multiply_by<GroupProduct<SplitColumns>>(drawn, all, x, partial, columns, use);
-    if constexpr (kFewRows)
-      multiply_by<GroupProduct<RowColumns>>(drawn, all, x, partial, columns, use);
-    else if (2 * w.panel_bytes() > kRingSlotBytes)
-      multiply_by<GroupProduct<PlainColumns<4>>>(drawn, all, x, partial, columns, use);
-    else
-      multiply_by<GroupProduct<PlainColumns<2>>>(drawn, all, x, partial, columns, use);
+    if constexpr (kUses[int(DType::kF8E4M3)])
+      if (w.coding.code == Code::kF8E4M3)
+        return multiply_groups<Fp8Product>(drawn, all, x, w, partial, columns, use);
+    if constexpr (kUses[int(DType::kI4)])
+      if (w.coding.code == Code::kI4)
+        return multiply_groups<Int4Product>(drawn, all, x, w, partial, columns, use);
+    if constexpr (kReadsFloats) multiply_groups<GroupProduct>(drawn, all, x, w, partial, columns, use);
   } else {
     if constexpr (kFewRows)
       if (x.dtype != DType::kF32)
-        return multiply_by<PairProduct<kType, kType>>(drawn, all, x, partial, columns, use);
-    multiply_by<PairProduct<kType, DType::kF32>>(drawn, all, x, partial, columns, use);
+        return multiply_by<PairProduct<kType, kType>>(drawn, all, x, w, partial, columns, use);
+    multiply_by<PairProduct<kType, DType::kF32>>(drawn, all, x, w, partial, columns, use);
   }
 }
 

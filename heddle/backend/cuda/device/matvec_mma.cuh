@@ -32,6 +32,12 @@ struct GroupWords {
   uint4 first[kBlocksAtOnce], second[kBlocksAtOnce];
 };
 using GroupSums = float[4][4];
+inline void clear_sums(GroupSums& sums) {
+#pragma unroll
+  for (i32 i = 0; i < 4; ++i)
+#pragma unroll
+    for (i32 j = 0; j < 4; ++j) sums[i][j] = 0;
+}
 
 // A lane's part of every group, computed once: which of the first four panels it reads, and where its first word lies there.
 struct GroupLane {
@@ -227,7 +233,7 @@ class GroupProduct {
   explicit GroupProduct(const Plane& x) : columns_(x) {}
 
   // Multiplies the panels up to column `end` of the walk. partial: [x.rows][cols][kWarps], from column `from` on.
-  __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {
+  __forceinline__ void run(Drawn& drawn, const Weight&, i32 from, i32 end, i32 cols, float* partial) const {
     PanelWalk& walk = drawn.walk;
     const GroupLane& lane = drawn.lane;
     GroupSums sums = {};
@@ -241,7 +247,7 @@ class GroupProduct {
       const i32 first = 2 * walk.panel() - from;
       if (walk.next()) {
         columns_.store(sums, lane, first, cols, partial);
-        clear(sums);
+        clear_sums(sums);
       }
       if (walk.live() > 0) drawn.place.look(walk, lane);
     }
@@ -254,13 +260,6 @@ class GroupProduct {
         ? multiply_part<kWhole, Columns::kHasSecond>(drawn.place, drawn.lane, columns_, begin, bytes, sums)
         : multiply_part<kWhole, false>(drawn.place, drawn.lane, columns_, begin, bytes, sums);
   }
-  static void clear(GroupSums& sums) {
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i)
-#pragma unroll
-      for (i32 j = 0; j < 4; ++j) sums[i][j] = 0;
-  }
-
   Columns columns_;
 };
 

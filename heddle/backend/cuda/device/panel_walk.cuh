@@ -31,8 +31,9 @@ class PanelWalk {
   // The first panel of the group, and the number of its panels.
   i32 panel() const { return panel_; }
   i32 live() const { return min(items_.group, panels_ - panel_); }
-  // Where the part begins in a panel, and how many bytes of a panel it has.
-  i32 begin() const { return part_ * kPartBytes; }
+  // The part's number, where it begins in a panel, and how many bytes of a panel it has.
+  i32 part() const { return part_; }
+  i32 begin() const { return part_ * items_.part; }
   i32 bytes() const { return items_.part_bytes(part_); }
   // Where the part of panel `panel` of the group lies. Past the end it is the last panel's.
   __forceinline__ arch::OnChip place(i32 panel) const {

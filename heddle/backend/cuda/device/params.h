@@ -94,7 +94,7 @@ struct KernelParams {
   WorkerPlace* places = nullptr;  // by worker
   u32* tiles = nullptr;           // {run, dead}
   SpillRoom spill;
-  u32 ring_slots = 0;         // each has kRingSlotBytes
+  u32 ring_slots = 0;         // each has KernelTraits::slot_bytes
   u32 in_flight = 8;          // slots whose copies are under way at most
   u32 in_flight_waiting = 2;  // the limit while consumers wait for other workers
   u32 first_epoch = 1, steps = 1;
@@ -124,8 +124,9 @@ constexpr u32 kQueueArgsBytes = 1536;  // longer arguments of a call stay in mem
 
 // On-chip memory of a CTA: scratch, of a size that kernels are compiled with
 // (KernelTraits); then ring slots, as many as there is room for.
-constexpr u32 kRingSlotBytes = 16384;
+constexpr u32 kRingSlotBytes = 16384;  // slots of codes have room for scales besides
 constexpr u32 kMaxRingSlots = 13;
+constexpr i32 kItemPanels = 16;            // panels that travel together, at most
 constexpr i32 kStreamRows = kFewStepRows;  // a tile of more rows reads its weights itself
 constexpr i32 kRowColumns = 128;  // columns of a one-row product that are summed over the warps together
 

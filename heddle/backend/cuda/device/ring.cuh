@@ -4,6 +4,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/device/view.cuh"
 #include "heddle/ir/product.h"
 #include "heddle/kit/arch/on_chip.cuh"
 
@@ -11,8 +12,7 @@ namespace heddle::device {
 
 constexpr i32 kStreamPanelRows = 2;              // the layout of panels that matvec reads
 constexpr i32 kStreamWord = 16;                  // contiguous bytes of one row in a panel
-constexpr i32 kItemPanels = 16;                  // panels of an item, at most
-constexpr i32 kPartBytes = i32(kRingSlotBytes);  // the largest part of a panel
+constexpr i32 kPartBytes = i32(kRingSlotBytes);  // the largest part of a panel, without the scales of codes
 constexpr i32 kGroupPanels = 8;                  // panels that are multiplied together, at most
 constexpr i32 kGroupSlots = 4;                   // slots that they lie in, at most
 
@@ -39,7 +39,7 @@ struct RingCursor {
   u32 slots;
   u32 slot = 0, phase = 0;
 
-  arch::OnChip bytes() const { return data + slot * kRingSlotBytes; }
+  arch::OnChip bytes() const { return data + slot * kSlotBytes; }
   arch::OnChip full() const { return barriers + slot * u32(sizeof(u64)); }
   arch::OnChip empty() const { return full() + u32(sizeof(RingBarriers::full)); }
   void wait_full() const {
@@ -58,22 +58,36 @@ struct RingCursor {
   }
 };
 
+// True if a slot holds one panel of the weight's bf16 at most: such panels are multiplied four at a time, codes too, so that their
+// sums have the same order.
+constexpr bool has_long_panels(const Weight& w) {
+  return 8 * ((w.cols() + 7) / 8 * 8) > kPartBytes;
+}
+
 // The cut of a weight into items.
 struct Items {
   i64 panel_bytes;
   i32 panels = 1;  // panels of an item: a power of two, so that a group begins with an item
   i32 log_panels = 0;
+  i32 part;       // bytes of a part of a panel, but for the last one
   i32 parts;      // parts of a panel
   i32 group = 1;  // panels that are multiplied together: one part of all of them comes after the other
 
   Items(const Weight& w, u32 slots)
-      : panel_bytes(w.panel_bytes()), parts(i32((panel_bytes + kPartBytes - 1) / kPartBytes)) {
-    while (panels < kItemPanels && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2, ++log_panels;
+      : panel_bytes(w.panel_bytes()),
+        part(kPartBytes),
+        parts(i32((panel_bytes + kPartBytes - 1) / kPartBytes)) {
+    i64 floats = panel_bytes;  // bytes of a panel without scales: slots have room for these
+    if (kReadsCodes && w.is_coded()) {
+      const CodePanel codes = w.code_panel();
+      part = codes.part_bytes(0), parts = codes.parts(), floats = codes.code_bytes(0);
+    }
+    while (panels < kItemPanels && 2 * panels * floats <= kPartBytes) panels *= 2, ++log_panels;
     const i32 at_once = panels * min(i32(slots), kGroupSlots);
-    const i32 most = min(at_once, w.data.dtype == DType::kBf16 ? kGroupPanels : 2);
+    const i32 most = min(at_once, w.data.dtype != DType::kBf16 ? 2 : has_long_panels(w) ? 4 : kGroupPanels);
     while (2 * group <= most) group *= 2;
   }
-  i32 part_bytes(i32 part) const { return min(kPartBytes, i32(panel_bytes) - part * kPartBytes); }
+  i32 part_bytes(i32 number) const { return min(part, i32(panel_bytes) - number * part); }
   // Where panel `panel` of a group has its `bytes` of a part, if the group begins after `inside` panels of the slot.
   arch::OnChip place(const RingCursor& ring, i32 inside, i32 panel, i32 bytes) const {
     const i32 at = inside + panel;
@@ -121,7 +135,7 @@ class Loader {
     for (i32 begin = first; begin < last; begin += step)
       for (i32 part = 0; part < items.parts; ++part)
         for (i32 panel = begin; panel < min(begin + step, last) && !stopped_; panel += items.panels)
-          copy(w.data.data + panel * items.panel_bytes + i64(part) * kPartBytes,
+          copy(w.data.data + panel * items.panel_bytes + i64(part) * items.part,
                u32(items.part_bytes(part)) * u32(min(items.panels, last - panel)));
   }
   // Call it after each tile. False: the consumers have left.

@@ -99,6 +99,7 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
     : program_(program),
       device_(Device::at(options.device)),
       scratch_bytes_(KernelTraits::of(program, device_.arch()).scratch_bytes),
+      slot_bytes_(KernelTraits::of(program, device_.arch()).slot_bytes),
       stream_(device_),
       modules_(load(sources, options.code, device_)),
       num_places_(streams.data() == program.workers.data() ? streams.size() : 0),
@@ -138,12 +139,12 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
 Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   Kernel kernel = modules_[index].kernel(name);
   const i64 room = device_.shared_per_block_optin() - kernel.attributes().shared_bytes;
-  params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - scratch_bytes_) / kRingSlotBytes));
+  params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - scratch_bytes_) / slot_bytes_));
   // A loader that waits for a copy must not have begun another to the same slot, because a barrier tells its phases
   // apart by parity alone.
   params_.in_flight = std::min(params_.in_flight, params_.ring_slots);
   params_.in_flight_waiting = std::min(params_.in_flight_waiting, params_.ring_slots);
-  shared_bytes_ = scratch_bytes_ + params_.ring_slots * kRingSlotBytes;
+  shared_bytes_ = scratch_bytes_ + params_.ring_slots * slot_bytes_;
   kernel.set_max_shared(int(shared_bytes_));
   return kernel;
 }

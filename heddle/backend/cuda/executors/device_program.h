@@ -48,7 +48,7 @@ class DeviceProgram {
 
   const Program& program_;
   const Device& device_;
-  const u32 scratch_bytes_;  // on chip; the kernels are compiled with this number
+  const u32 scratch_bytes_, slot_bytes_;  // on chip; the kernels are compiled with these numbers
   Stream stream_;
   std::vector<Module> modules_;
   std::vector<DeviceBuffer> owned_;

@@ -41,13 +41,15 @@ LaunchesCode launches_code(const Program& program, const std::string& arch, bool
     KernelPlan plan = chain_plan(program, call, arch, tensor_maps);
     const KnownArgs& args = known[call.opcode];
     const bool whole = !plan.launches.empty();
-    const Part main = program.node_of(call).main_part();
-    CompileRequest request{.name = fmt::format("{}, {} of {}", program.name,
-                                               whole ? "whole kernel" : "kernel", fmt::join(opcode.ops, "+")),
-                           .source = whole ? chain_kernel_source(opcode, traits, args, main, plan)
-                                           : call_source(opcode, traits, args),
-                           .arch = arch,
-                           .options = {}};
+    const Node node = program.node_of(call);
+    const Part main = node.main_part();
+    const KernelTraits own = traits.of(node);
+    CompileRequest request{
+        .name = fmt::format("{}, {} of {}", program.name, whole ? "whole kernel" : "kernel",
+                            fmt::join(opcode.ops, "+")),
+        .source = whole ? chain_kernel_source(opcode, own, args, main, plan) : call_source(opcode, own, args),
+        .arch = arch,
+        .options = {}};
     const auto [found, added] = requests.try_emplace(request.source, code.requests.size());
     if (added) code.requests.push_back(std::move(request));
     code.calls.push_back({found->second, std::move(plan)});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <map>
 #include <span>
@@ -99,16 +100,31 @@ void add_types(const OpSpec& op, const std::byte* args, std::array<bool, kNumDTy
   }
 }
 
+template <class F>
+void each_weight(const Program& program, F&& f) {
+  for (const Call& call : program.calls)
+    for (const Part& part : program.node_of(call).parts)
+      for (const Field& field : part.op->fields)
+        if (field.is_weight()) f(field.weight(part.args.data()));
+}
+
 // Says whether all weights of a program have panels as the ring has them.
-bool has_paired_panels(const Program& program) {
-  const auto is_paired = [](const Part& part) {
-    return std::ranges::all_of(part.op->fields, [&](const Field& field) {
-      return !field.is_weight() || heddle::has_paired_panels(field.weight(part.args.data()));
-    });
-  };
-  return std::ranges::all_of(program.calls, [&](const Call& call) {
-    return std::ranges::all_of(program.node_of(call).parts, is_paired);
+bool has_ring_panels(const Program& program) {
+  bool all = true;
+  each_weight(program, [&](const Weight& weight) { all &= heddle::has_ring_panels(weight); });
+  return all;
+}
+
+// Returns the bytes of a slot: panels of codes that fill one bring their scales.
+u32 slot_bytes_of(const Program& program) {
+  i64 most = kRingSlotBytes;
+  each_weight(program, [&](const Weight& weight) {
+    if (!weight.is_streamed()) return;
+    const CodePanel panel = weight.code_panel();
+    const u32 at_once = std::bit_floor(kRingSlotBytes / u32(panel.code_bytes(0)));
+    most = std::max(most, i64(std::min(at_once, u32(kItemPanels))) * panel.part_bytes(0));
   });
+  return u32(most + 127) / 128 * 128;
 }
 
 // Returns the scratch bytes that the product of a row with weight w needs.
@@ -168,15 +184,17 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
   std::string text = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
-      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
+      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {}, "
+      "kReadsFloats = {};\n"
       "constexpr i32 kWarps = {};\n"
       "constexpr bool kHasRing = {}, kDraws = {}, kHasSlabs = {};\n"
-      "constexpr u32 kScratchBytes = {};\n"
+      "constexpr u32 kScratchBytes = {}, kSlotBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n"
       "#include \"heddle/kit/value/math.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1 || traits.own_kernels, is_known,
-      traits.warps, traits.has_ring, traits.draws, traits.has_slabs, traits.scratch_bytes);
+      traits.floats, traits.warps, traits.has_ring, traits.draws, traits.has_slabs, traits.scratch_bytes,
+      traits.slot_bytes);
   for (const auto& [op, texts] : ops) text += texts.header;
   text += "namespace heddle::device {\n";
   for (const auto& [op, texts] : ops) text += texts.body;
@@ -215,12 +233,23 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
   std::array<bool, kNumDTypes> uses = {};
   for (const Call& call : program.calls)
     for (const Part& part : program.node_of(call).parts) add_types(*part.op, part.args.data(), uses);
-  KernelTraits traits{uses, program.shape.rows};
-  traits.draws = program.shape.rows <= kStreamRows && has_paired_panels(program);
+  KernelTraits traits{.types = uses, .rows = program.shape.rows};
+  traits.draws = program.shape.rows <= kStreamRows && has_ring_panels(program);
+  traits.slot_bytes = slot_bytes_of(program);
   // The ring gets what the largest product of a row leaves: the more it gets, the more streams while nothing is
   // computed.
   if (program.shape.rows == 1)
     traits.scratch_bytes = std::clamp(scratch_of_a_row(program), kLeastScratch, most_scratch(arch));
+  return traits;
+}
+
+KernelTraits KernelTraits::of(const Node& node) const {
+  KernelTraits traits = *this;
+  bool any_codes = false, any_floats = false;
+  for (const Part& part : node.parts)
+    for (const Field& field : part.op->fields)
+      if (field.is_weight()) (field.weight(part.args.data()).is_coded() ? any_codes : any_floats) = true;
+  traits.floats = any_floats || !any_codes;
   return traits;
 }
 

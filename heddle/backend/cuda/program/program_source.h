@@ -22,15 +22,19 @@ bool has_variant(const std::string& op);
 // The properties, besides their chains, that kernels are made for.
 struct KernelTraits {
   std::array<bool, kNumDTypes> types = {};  // dtypes that they multiply with
+  bool floats = true;                       // some of their weights are floats, not codes
   i32 rows = 1;                             // the most rows of a step
   i32 warps = i32(kConsumerWarps);          // warps of a CTA that compute
   u32 scratch_bytes = 56 << 10;             // on chip, for each CTA, besides its ring
+  u32 slot_bytes = kRingSlotBytes;          // a slot of the ring has so many
   bool has_ring = true;                     // panels come through a ring
   bool draws = false;                       // and all products take theirs from there
   bool has_slabs = true;                    // products may take slabs, for which fragments leave room on chip
   bool own_kernels = false;  // each opcode has a kernel to itself, also where there are several
 
   static KernelTraits of(const Program& program, const std::string& arch);
+  // The traits of a kernel for calls like this node alone.
+  KernelTraits of(const Node& node) const;
 };
 
 // The functions below write sources. These depend on opcodes with their configurations, on traits, and on sizes as far as those are
