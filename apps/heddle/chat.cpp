@@ -40,13 +40,13 @@ class Chat {
   Chat(Conversation& conversation, const SamplingParams& sampling, std::vector<std::string> read)
       : conversation_(conversation), slow_choice_(slow_choice(sampling)), read_(std::move(read)) {}
 
-  // Returns the reason if no message was answered: each was refused or, from a pipe, a command failed or nothing came.
+  // Returns the reason if no message was answered: each was refused or, from a pipe, no command did its work either.
   const char* run() {
     talk();
-    const bool failed = refused_ > 0 || (!input_.is_terminal() && failed_ > 0);
-    if (turns_ == 0 && failed) return "the notes above say why";
-    if (turns_ == 0 && done_ == 0 && !input_.is_terminal()) return "stdin had none";
-    return nullptr;
+    if (turns_ > 0) return nullptr;
+    if (refused_ > 0) return "the notes above say why";
+    if (done_ > 0 || input_.is_terminal()) return nullptr;
+    return failed_ > 0 ? "the notes above say why" : "stdin had none";
   }
 
  private:

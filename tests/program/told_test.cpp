@@ -158,9 +158,10 @@ TEST_F(Told, AChatWithoutAnAnswerFails) {
   expect_words(refused.err, {"only hi", "no message was answered"});
   EXPECT_EQ(run({"chat"}, "ho\nhi\n").code, 0);
   EXPECT_EQ(run({"chat"}, "/stats\n").code, 0) << "nothing was asked";
-  for (const char* lines : {"/load nowhere.json\n", "/stast\n", "/save\n", "/stats\n/load nowhere.json\n"})
+  for (const char* lines : {"/load nowhere.json\n", "/stast\n", "/save\n", "/load nowhere.json\n/quit\n"})
     EXPECT_EQ(run({"chat"}, lines).code, 1) << lines;
   EXPECT_EQ(run({"chat"}, "/load nowhere.json\nhi\n").code, 0);
+  EXPECT_EQ(run({"chat"}, "/load nowhere.json\n/stats\n").code, 0);
   const Outcome nothing = run({"chat"}, "");
   EXPECT_EQ(nothing.code, 1);
   expect_words(nothing.err, {"no message was answered: stdin had none"});
