@@ -356,8 +356,8 @@ def load(
     progress=None,
     **options,
 ):
-    """The model of a folder, of a GGUF file, or of a name on the hub ("org/name") that is in its cache. Without
-    a tokenizer there, prompts are tokens, and so are answers: `generate_tokens`, `stream`, `logits`.
+    """The model of a folder, of a GGUF file, or of a name on the hub ("org/name") that is in its cache.
+    Without a tokenizer there, prompts are tokens, and so are answers: `generate_tokens`, `stream`, `logits`.
 
     `tensors`: weights in memory to use instead of the folder's files: a state dict, or (name, tensor) pairs
     of torch, NumPy or what else has DLPack, on the CPU or a GPU, with the names of a checkpoint. They are
