@@ -121,7 +121,7 @@ TEST(Outputs, OfAConversationNeverOverwriteTheModel) {
     const std::string before = read_file(file);
     const Outcome outcome =
         run_program({.args = {"chat", model, "--template", form}, .input = "/save " + file + "\n/quit\n"});
-    expect_end(outcome, kFailed, {"[chat] " + file + " would overwrite", "no message was answered"});
+    expect_end(outcome, 1, {"[chat] " + file + " would overwrite", "no message was answered"});
     EXPECT_EQ(read_file(file), before);
   }
 }
