@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,10 @@ void require_delta(const char* op, const Args& a) {
   require_rank(op, "q", a.q, 4);
   require_rank(op, "v", a.v, 4);
   const auto* size = a.q.size;
+  constexpr i32 kMost = std::numeric_limits<i32>::max();
+  require(double(size[0]) * size[2] <= kMost && (double(size[1]) + kDeltaChunk) * size[3] <= kMost,
+          "[{}] q is {} x {} x {} x {}; batch * heads and positions * elements must be at most {}", op,
+          size[0], size[1], size[2], size[3], kMost);
   require_shape(op, "k", a.k, {size[0], size[1], size[2], size[3]});
   require_shape(op, "v", a.v, {size[0], size[1], size[2], a.v.size[3]});
   for (auto [name, tensor] : {std::pair{"g", &a.g}, {"beta", &a.beta}})

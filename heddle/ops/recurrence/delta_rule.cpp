@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
@@ -12,6 +13,7 @@ std::vector<Case> cases();
 
 namespace {
 
+constexpr i32 kMostColumns = std::numeric_limits<i32>::max();
 constexpr i32 kRows = 16, kPart = 32;  // rows that are prepared at a time; rows of the state in a tile
 
 void infer(std::byte* args) {
@@ -25,6 +27,10 @@ void infer(std::byte* args) {
   require(a.key_heads > 0 && a.heads() % a.key_heads == 0,
           "[{}] key_heads = {}, memory has {} heads; these must be a multiple of key_heads", op, a.key_heads,
           a.heads());
+  const double columns = 2.0 * a.key_heads * a.key_dim() + double(a.heads()) * a.value_dim();
+  require(columns <= kMostColumns && a.heads() <= kMostColumns / 2,
+          "[{}] queries, keys and values have {} columns and {} heads; at most {}", op, columns, a.heads(),
+          kMostColumns);
   const i32 rows = a.x.size[0], values = a.heads() * a.value_dim();
   require_shape(op, "x", a.x, {rows, 2 * a.key_heads * a.key_dim() + values});
   require_shape(op, "gates", a.gates, {rows, 2 * a.heads()});

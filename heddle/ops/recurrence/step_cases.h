@@ -1,6 +1,8 @@
 // Cases of ops that keep something of each sequence from step to step.
 #pragma once
 
+#include <vector>
+
 #include "heddle/ir/cases.h"
 
 namespace heddle {
