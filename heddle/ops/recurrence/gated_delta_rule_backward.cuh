@@ -113,15 +113,17 @@ struct Body {
       block.map(columns, [&](auto j) {
         auto x = block.index(j) * 0.0f;
         for (i32 i = 0; i < dim; ++i) x = x + block.row(a.ds0, rows.b, rows.h, i).load(j) * key.get(i);
-        x = x * after;
-        for (i32 s = t; s < n; ++s) {
-          x = x +
-              rows.of(block, a.dy, s).load(j) * (scale * decay(chip, s, t) * chip.query_key.get(s * n + t));
-          if (s > t)
-            x = x - chip.z.from(s * columns).load(j) * (decay(chip, s, t) * chip.key_key.get(s * n + t));
-        }
-        z.store(j, x);
+        z.store(j, x * after);
       });
+      for (i32 s = t; s < n; ++s) {
+        const float left = decay(chip, s, t), of_dy = scale * left * chip.query_key.get(s * n + t);
+        const float of_z = left * chip.key_key.get(s * n + t);
+        block.map(columns, [&](auto j) {
+          auto x = z.load(j) + rows.of(block, a.dy, s).load(j) * of_dy;
+          if (s > t) x = x - chip.z.from(s * columns).load(j) * of_z;
+          z.store(j, x);
+        });
+      }
       block.sync();
       const float dbeta = block.reduce(
           columns, Sum(), [&](auto j) { return z.load(j) * rows.of(block, a.error, t).load(j); });
