@@ -31,7 +31,7 @@ class Recurrent : public testing::TestWithParam<std::tuple<const char*, const ch
   const Golden golden = load_golden(model);
 };
 
-StepResult step(Engine& engine, SequenceId id, std::span<const i32> tokens, StepOptions options = {}) {
+StepResult step(Engine& engine, SequenceId id, std::span<const i32> tokens, const StepOptions& options = {}) {
   const StepRequest request{id, tokens, true};
   return engine.step(std::span(&request, 1), options);
 }

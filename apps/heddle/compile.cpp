@@ -10,6 +10,7 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/base/near_names.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/device_name.h"

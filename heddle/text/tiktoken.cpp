@@ -121,7 +121,7 @@ std::vector<std::string> read_ranks(std::string_view text, const std::string& pa
     if (line.empty()) continue;
     const size_t space = std::min(line.find(' '), line.size());
     const std::string_view rank = line.substr(std::min(space + 1, line.size()));
-    const std::optional<std::string> bytes = from_base64(line.substr(0, space));
+    std::optional<std::string> bytes = from_base64(line.substr(0, space));
     size_t value = 0;
     const auto read = std::from_chars(rank.data(), rank.data() + rank.size(), value);
     const bool is_number = read.ec == std::errc() && read.ptr == rank.data() + rank.size();

@@ -22,9 +22,8 @@ std::string ranks() {
     lines += to_base64(bytes) + " " + std::to_string(rank++) + "\n";
   };
   for (int byte = 0; byte < 256; ++byte) add(std::string(1, char(byte)));
-  for (const char* token : {"12", "aB", "th", "the", " the", "\xE4\xB8", "\xE4\xB8\xAD", "\xC3\xA9",
-                            "\xE4\xB8\xAD"
-                            "a"})
+  for (const char* token :
+       {"12", "aB", "th", "the", " the", "\xE4\xB8", "\xE4\xB8\xAD", "\xC3\xA9", "\xE4\xB8\xAD\x61"})
     add(token);
   return lines;
 }

@@ -1,5 +1,7 @@
 #include "heddle/model/build/qwen.h"
 
+#include <utility>
+
 #include "heddle/ir/rules.h"
 #include "heddle/model/build/mixture.h"
 #include "heddle/ops/activation/activation_kind.h"
@@ -70,7 +72,7 @@ SelfAttention gated_attention(const QwenHybridConfig& c, i32 l, Tensor table) {
   }
   queries.sources.insert(queries.sources.end(), attention.qkv.sources.begin() + 1,
                          attention.qkv.sources.end());
-  attention.qkv = queries;
+  attention.qkv = std::move(queries);
   attention.norm = qk_norm(at, attention.heads, QkNorm::Kind::kHead, {.eps = c.rms_norm_eps, .plus = 1});
   return attention;
 }

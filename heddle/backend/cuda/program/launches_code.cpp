@@ -42,7 +42,7 @@ LaunchesCode launches_code(const Program& program, const std::string& arch, bool
     const KnownArgs& args = known[call.opcode];
     const bool whole = !plan.launches.empty();
     const Node node = program.node_of(call);
-    const Part main = node.main_part();
+    const Part& main = node.main_part();
     const KernelTraits own = traits.of(node);
     CompileRequest request{
         .name = fmt::format("{}, {} of {}", program.name, whole ? "whole kernel" : "kernel",
