@@ -145,6 +145,16 @@ def test_an_mlp_that_is_no_gated_silu_is_refused_by_name():
     assert seen == [1]
 
 
+@pytest.mark.parametrize("watch", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_hooks_of_an_activations_gradient_see_it(monkeypatch, watch):
+    take_every_size(monkeypatch)
+    model, seen = tiny("llama"), []
+    heddle.patch(model)
+    getattr(model.model.layers[0].mlp.act_fn, watch)(lambda *_: seen.append(1))
+    model(tokens()).logits.sum().backward()
+    assert seen == [1]
+
+
 def test_attention_that_is_not_sdpa_is_left_alone():
     model = tiny("llama", attn_implementation="eager")
     (row,) = heddle.patch(model).of("attention")

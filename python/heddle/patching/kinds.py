@@ -299,22 +299,25 @@ def _forgets_product(down, gate):
     )
 
 
+def _is_seen(module):
+    """Somebody would miss a call of the module that does not happen."""
+    own = module.__dict__
+    return "forward" in own or "_hf_hook" in own or any(own[name] for name in _HOOKS)
+
+
 def is_plain_linear(module):
     """A Linear without a bias whose call nobody sees."""
     return (
         type(module) is torch.nn.Linear
         and module.bias is None
-        and not ({"forward", "_hf_hook"} & module.__dict__.keys())
-        and not any(module.__dict__[name] for name in _HOOKS)
+        and not _is_seen(module)
         and "weight" in module._parameters
     )
 
 
 def is_plain_silu(act):
     """Nobody sees whether the module is called."""
-    return class_name(type(act)) in _SILU and not (
-        "forward" in act.__dict__ or act._forward_hooks or act._forward_pre_hooks or act._backward_hooks
-    )
+    return class_name(type(act)) in _SILU and not _is_seen(act)
 
 
 class Attention(Kind):
