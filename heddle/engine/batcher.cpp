@@ -77,7 +77,10 @@ bool Batcher::open(Member& next) {
   next.sequence.emplace(engine_, id);
   if (!has_room(next)) return next.sequence.reset(), false;
   next.read = engine_.length(id);
-  if (next.reached == 0) stats_.shared_tokens += u64(next.read);
+  if (next.reached == 0) {
+    stats_.shared_tokens += u64(next.read);
+    next.job->begin(next.read);
+  }
   stats_.again_tokens += u64(std::max(next.reached - next.read, 0));
   return true;
 }

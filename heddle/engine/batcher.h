@@ -30,6 +30,8 @@ class BatchJob {
   virtual void take_rows(std::span<const float>) {}  // rows come in order
   // Pages that hold the beginning of the prompt are used. Without them the job computes, and rounds, as if it were the first.
   virtual bool shares_pages() const { return true; }
+  // It has a sequence. `known`: positions of its prompt that pages of others hold, so that nobody computes them.
+  virtual void begin(i32 /*known*/) {}
   virtual i32 choose(std::span<const float> logits, i32 chosen);
   // Takes the token. Returns false when it was the last one.
   virtual bool take(i32 token) = 0;

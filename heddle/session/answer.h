@@ -63,6 +63,7 @@ class Answer : public BatchJob {
   std::span<const i32> prompt() const override { return prompt_; }
   SamplingSettings sampling() const override { return program_sampling(settings_.sampling); }
   bool wants_logits() const override { return on_host_ || settings_.logprobs >= 0; }
+  void begin(i32 known) override { cached_tokens_ = known; }
   i32 choose(std::span<const float> logits, i32 chosen) override;
   bool take(i32 token) override;
   i32 left() const override { return settings_.max_tokens - i32(tokens_.size()); }
@@ -80,6 +81,8 @@ class Answer : public BatchJob {
     return reasoning_;
   }  // without white space at its end, once it has ended
   const std::vector<TokenLogprobs>& logprobs() const { return logprobs_; }  // for each of tokens()
+  // Tokens of the prompt that were not computed for this answer. Known with its first token.
+  i32 cached_tokens() const { return cached_tokens_; }
   // "eos", "stop", "length" or "context" (it is full). "interrupted" before the end, or if the answer was
   // stopped.
   const std::string& reason() const { return reason_; }
@@ -92,6 +95,7 @@ class Answer : public BatchJob {
   AnswerSettings settings_;
   bool on_host_;  // the host chooses the tokens
   std::vector<i32> prompt_, tokens_;
+  i32 cached_tokens_ = 0;
   std::vector<i32> seen_;  // the prompt and all tokens, if the host chooses them
   std::vector<TokenLogprobs> logprobs_;
   StreamDecoder decoder_;

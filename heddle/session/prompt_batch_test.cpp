@@ -109,6 +109,9 @@ void change(std::vector<i32>& field) {
 void change(std::vector<std::vector<i32>>& field) {
   field.push_back({7, 8});
 }
+void change(TokenBias& field) {
+  field.of_token[2] = 1;
+}
 void change(std::vector<SequenceBias>& field) {
   field.push_back({{7, 8}, 0.5});
 }

@@ -97,6 +97,20 @@ TEST_F(Services, AnswerManyThreads) {
   EXPECT_EQ(some->free_pages(), 4 * 12);
 }
 
+TEST_F(Services, SayHowMuchOfAPromptIsKnown) {
+  const auto some = engine({.max_sequences = 2});
+  Service service(*some);
+  std::string prompt;
+  for (int i = 0; i < 12; ++i) prompt += "17 + 25 = 42. Once upon a time there was a girl. ";
+  const auto tokens = i32(tokenizer.encode(prompt, true).size()), page = some->page_size();
+  ASSERT_GT(tokens, 2 * page);
+  for (const i32 known : {0, (tokens - 1) / page * page}) {
+    const auto answer = ask(prompt);
+    submit(service, {.job = answer})->wait();
+    EXPECT_EQ(answer->cached_tokens(), known);
+  }
+}
+
 TEST_F(Services, CancelInEveryState) {
   const auto one = engine({.max_sequences = 1});
   Service service(*one);

@@ -44,6 +44,9 @@ void read(std::vector<i32>& field, const JsonView& value) {
 void read(std::vector<std::vector<i32>>& field, const JsonView& value) {
   field = read_token_lists(value);
 }
+void read(TokenBias& field, const JsonView& value) {
+  field = read_token_bias(value);
+}
 void read(std::vector<SequenceBias>& field, const JsonView& value) {
   field = read_sequence_bias(value);
 }
@@ -52,6 +55,11 @@ void read(std::vector<SequenceBias>& field, const JsonView& value) {
 Json written(float value) {
   const std::string digits = fmt::format("{}", value);
   return std::isfinite(value) ? Json(std::strtod(digits.c_str(), nullptr)) : Json(digits);
+}
+Json written(const TokenBias& value) {
+  Json made = Json::object();
+  for (const auto& [token, bias] : value.of_token) made[std::to_string(token)] = written(bias);
+  return made;
 }
 Json written(const SequenceBias& value) {
   return Json::array({value.tokens, written(value.bias)});
@@ -102,6 +110,7 @@ void take_given(AnswerSettings& settings, const AnswerSettings& asked,
 }
 
 bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value) {
+  if (name == "min_tokens") name = "min_new_tokens";
   bool found = false;
   AnswerSettings::visit(settings, [&](std::string_view other, auto& field, const SettingHelp&) {
     if (name != other) return;
@@ -140,6 +149,8 @@ void require_known_tokens(const AnswerSettings& settings, i32 vocab) {
       require(token >= 0 && token < vocab, "[sampling] {} has token {}; the model knows 0 to {}", what, token,
               vocab - 1);
   };
+  for (const auto& [token, bias] : settings.sampling.logit_bias.of_token)
+    check("logit_bias", std::span(&token, 1));
   for (const SequenceBias& bias : settings.sampling.sequence_bias) check("sequence_bias", bias.tokens);
   for (const auto& word : settings.sampling.bad_words_ids) check("bad_words_ids", word);
   check("suppress_tokens", settings.sampling.suppress_tokens);

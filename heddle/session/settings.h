@@ -24,11 +24,13 @@ struct AnswerSettings {
   std::vector<i32> eos_token_id;
 
   // Calls v(name, field, help) for each field, including those of `sampling`. Fields are i32, uint64_t, float
-  // and lists: std::vector<std::string>, std::vector<i32>, std::vector<SequenceBias>,
+  // and lists: std::vector<std::string>, std::vector<i32>, TokenBias, std::vector<SequenceBias>,
   // std::vector<std::vector<i32>>.
   template <class Self, class V>
   static void visit(Self& self, V&& v) {
     SamplingParams::visit(self.sampling, v);
+    v("logit_bias", self.sampling.logit_bias,
+      {"numbers added to the logits of tokens, -100 to 100; -100 bans a token", kChoiceGroup});
     v("sequence_bias", self.sampling.sequence_bias,
       {"numbers added to the score of the last token of a sequence when the others come before it",
        kChoiceGroup});
@@ -66,7 +68,7 @@ void take_given(AnswerSettings& settings, const AnswerSettings& asked,
                 const std::function<bool(std::string_view name)>& given);
 
 // Reads the field `name` from JSON, as take_given() would take it. A stop may be a string or a list of them,
-// and eos_token_id a number or a list. Returns false when there is no such field. Throws Error(kIo) with the
+// and eos_token_id a number or a list; min_tokens is another name of min_new_tokens. Returns false when there is no such field. Throws Error(kIo) with the
 // path to a value that does not fit its field; validate() checks the ranges.
 bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value);
 

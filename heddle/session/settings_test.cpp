@@ -25,6 +25,7 @@ std::string message_of(const std::function<void()>& work) {
 // Every field by its name, as a person might write it.
 constexpr const char* kAll = R"({
   "temperature": 0.5, "top_k": 9, "top_p": 0.25, "min_p": 0.125, "typical_p": 0.75, "repetition_penalty": 1.5,
+  "presence_penalty": 0.5, "frequency_penalty": -0.5, "logit_bias": {"5": -100, "6": 2.5},
   "no_repeat_ngram_size": 3, "seed": 7, "sequence_bias": [[[1, 2], -2.5]], "bad_words_ids": [[4], [5, 6]],
   "top_h": 0.5, "epsilon_cutoff": 0.25, "eta_cutoff": 0.125, "encoder_repetition_penalty": 1.5,
   "encoder_no_repeat_ngram_size": 2, "min_length": 3, "min_new_tokens": 2, "forced_bos_token_id": 4,
@@ -88,6 +89,29 @@ TEST(Settings, JsonIsRefusedWithItsPath) {
   EXPECT_NE(message_of([&] { read_setting(settings, "top_k", top_k); }).find("top_k is 1.5"),
             std::string::npos);
   EXPECT_FALSE(read_setting(settings, "frob", root.at("frob")));
+}
+
+TEST(Settings, AcceptsTheNamesOfOpenAI) {
+  AnswerSettings settings;
+  const JsonDocument document(
+      R"({"min_tokens": 3, "logit_bias": {"4": -100}, "wrong": {"a": 1}, "minus": {"-1": 1}})", "file");
+  const JsonView root = document.root(), least = root.at("min_tokens"), bias = root.at("logit_bias");
+  EXPECT_TRUE(read_setting(settings, "min_tokens", least));
+  EXPECT_EQ(settings.sampling.min_new_tokens, 3);
+  EXPECT_TRUE(read_setting(settings, "logit_bias", bias));
+  EXPECT_EQ(settings.sampling.logit_bias.of_token, (std::map<i32, float>{{4, -100}}));
+  require_known_tokens(settings, 5);
+  EXPECT_NE(message_of([&] { require_known_tokens(settings, 4); }).find("logit_bias has token 4"),
+            std::string::npos);
+  for (const auto& [name, text] : {std::pair{"wrong", "'a' is no token id"}, {"minus", "'-1' is no token"}}) {
+    const JsonView value = root.at(name);
+    EXPECT_NE(message_of([&] { read_setting(settings, "logit_bias", value); }).find(text), std::string::npos);
+  }
+  for (const float number : {-100.5f, 101.0f, NAN})
+    EXPECT_NE(message_of([&] {
+                AnswerSettings{.sampling = {.logit_bias = {{{1, number}}}}}.validate();
+              }).find("must be -100 to 100"),
+              std::string::npos);
 }
 
 TEST(Settings, TakesWhatIsGivenAndNothingElse) {

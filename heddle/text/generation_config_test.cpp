@@ -199,12 +199,12 @@ TEST(SamplingParams, VisitNamesEveryField) {
     names.insert(name);
     EXPECT_NE(std::string(help.text), "");
   });
-  EXPECT_EQ(bytes, 10 * sizeof(float) + 7 * sizeof(int32_t) + sizeof(uint64_t));
+  EXPECT_EQ(bytes, 12 * sizeof(float) + 7 * sizeof(int32_t) + sizeof(uint64_t));
   // Every number of the parameters is tested.
-  const size_t lists = sizeof(decltype(params.sequence_bias)) + sizeof(decltype(params.bad_words_ids)) +
-                       3 * sizeof(decltype(params.suppress_tokens));
+  const size_t lists = sizeof(decltype(params.logit_bias)) + sizeof(decltype(params.sequence_bias)) +
+                       sizeof(decltype(params.bad_words_ids)) + 3 * sizeof(decltype(params.suppress_tokens));
   EXPECT_LT(sizeof(params) - bytes - lists, alignof(SamplingParams));
-  EXPECT_EQ(names.size(), 18u);
+  EXPECT_EQ(names.size(), 20u);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "heddle/tile/philox.h"
@@ -24,6 +25,20 @@ class Processor {
 
   void bias(std::span<const int32_t> sequence, float bias) {
     if (is_next(tokens_, sequence) && exists(sequence.back())) scores_[size_t(sequence.back())] += bias;
+  }
+
+  void bias(const TokenBias& biases) {
+    for (const auto& [token, bias] : biases.of_token)
+      if (exists(token)) scores_[size_t(token)] += bias > TokenBias::kBan ? bias : kNever;
+  }
+
+  // Lowers the scores of the tokens of an answer.
+  void penalise_use(std::span<const int32_t> answer, double for_presence, double for_each) {
+    std::map<int32_t, int> counts;
+    for (int32_t token : answer) ++counts[token];
+    for (const auto& [token, count] : counts)
+      if (exists(token))
+        scores_[size_t(token)] = float(double(scores_[size_t(token)]) - for_each * count - for_presence);
   }
 
   void penalise_repetition(std::span<const int32_t> tokens, float penalty) {
@@ -194,14 +209,19 @@ class Processor {
   float top_ = 0;
 };
 
-// The processors that greedy choices have too, in the order of generate.
+// The processors that greedy choices have too, in the order of generate. OpenAI's stand where vLLM has them: the bias first, the
+// penalties of the answer's tokens after that of repetition.
 void process_always(Processor& scores, const SamplingParams& params, const TextSoFar& text) {
   const auto prompt = text.tokens.first(std::min(text.prompt, text.tokens.size()));
   const size_t length = text.tokens.size(), made = length - prompt.size();
+  scores.bias(params.logit_bias);
   for (const SequenceBias& bias : params.sequence_bias) scores.bias(bias.tokens, bias.bias);
   if (params.encoder_repetition_penalty != 1)
     scores.penalise_repetition(prompt, 1 / params.encoder_repetition_penalty);
   if (params.repetition_penalty != 1) scores.penalise_repetition(text.tokens, params.repetition_penalty);
+  if (params.presence_penalty != 0 || params.frequency_penalty != 0)
+    scores.penalise_use(text.tokens.subspan(prompt.size()), double(params.presence_penalty),
+                        double(params.frequency_penalty));
   if (params.no_repeat_ngram_size > 0) scores.forbid_ngrams(text.tokens, size_t(params.no_repeat_ngram_size));
   if (params.encoder_no_repeat_ngram_size > 0)
     scores.forbid_ngrams(prompt, size_t(params.encoder_no_repeat_ngram_size));

@@ -91,6 +91,22 @@ TEST(LogitsProcessors, ChooseByTheProcessedScores) {
   }
 }
 
+// The formula of OpenAI's documents: each logit loses count * frequency_penalty, and presence_penalty once.
+TEST(LogitsProcessors, PenaltiesCountTheAnswersTokensOnly) {
+  const std::vector<float> logits = {1, -2, 3, 4, 0.5f};
+  const std::vector<int32_t> text = {0, 1, 2, 3, 2, 2, 1};  // the answer begins with the fourth token
+  const auto scores = process_logits({.repetition_penalty = 2,
+                                      .presence_penalty = 0.75f,
+                                      .frequency_penalty = -1.25f,
+                                      .logit_bias = {{{0, 3}, {2, -100}, {3, -99}}}},
+                                     {.tokens = text, .prompt = 3}, logits);
+  EXPECT_EQ(scores[0], (1 + 3) / 2.0f) << "the prompt's token is repeated, but not of the answer";
+  EXPECT_EQ(scores[1], -2 * 2 + 1.25f - 0.75f);
+  EXPECT_EQ(scores[2], -INFINITY) << "-100 bans";
+  EXPECT_EQ(scores[3], (4.0f - 99) * 2 + 1.25f - 0.75f);
+  EXPECT_EQ(scores[4], 0.5f);
+}
+
 // As many of equal scores stay as in transformers.
 TEST(LogitsProcessors, TopPDividesEqualScores) {
   const std::vector<float> logits = {2, 1, 1, 1, 1, 0};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,15 @@ namespace heddle {
 struct SequenceBias {
   std::vector<int32_t> tokens;
   float bias = 0;
+};
+
+// Numbers that are added to the scores of tokens. kBan and less: the token is never chosen.
+struct TokenBias {
+  static constexpr float kMost = 100, kBan = -kMost;  // as in OpenAI's logit_bias
+
+  std::map<int32_t, float> of_token;
+
+  bool operator==(const TokenBias&) const = default;
 };
 
 // The values that a setting may have.
@@ -56,6 +66,8 @@ struct SamplingParams {
   float min_p = 0;
   float typical_p = 1;
   float repetition_penalty = 1;
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
   int32_t no_repeat_ngram_size = 0;
   float top_h = 0;
   float epsilon_cutoff = 0;
@@ -68,6 +80,7 @@ struct SamplingParams {
   int32_t exponential_decay_start = 0;
   float exponential_decay_factor = 1;
   uint64_t seed = 0;
+  TokenBias logit_bias;
   std::vector<SequenceBias> sequence_bias;
   std::vector<std::vector<int32_t>> bad_words_ids;  // sequences that are never completed
   std::vector<int32_t> suppress_tokens;             // never chosen
@@ -82,6 +95,7 @@ struct SamplingParams {
     const auto name = [&](bool is_set, const char* what) {
       if (is_set) names += (names.empty() ? "" : ", ") + std::string(what);
     };
+    name(!logit_bias.of_token.empty(), "logit_bias");
     name(!sequence_bias.empty(), "sequence_bias");
     name(!bad_words_ids.empty(), "bad_words_ids");
     name(!suppress_tokens.empty(), "suppress_tokens");
@@ -103,7 +117,8 @@ struct SamplingParams {
     constexpr SettingRange kAnyCount{.text = "0 (any) or a number of tokens"},
         kBelow1{.most = 1, .below_most = true, .text = "0 to below 1"},
         kPart{.most = 1, .above_least = true, .text = "above 0, to 1"},
-        kFactor{.most = 100, .above_least = true, .text = "above 0, to 100"};
+        kFactor{.most = 100, .above_least = true, .text = "above 0, to 100"},
+        kPenalty{.least = -2, .most = 2, .text = "-2 to 2"};
     using enum Chooser;
     v("temperature", self.temperature,
       {"logits are divided by it; 0 takes the most likely token", "", {.most = 100, .text = "0 to 100"}});
@@ -121,6 +136,11 @@ struct SamplingParams {
     v("repetition_penalty", self.repetition_penalty,
       {"divides positive and multiplies negative logits of tokens seen before; 1 for none", kChoiceGroup,
        kFactor});
+    v("presence_penalty", self.presence_penalty,
+      {"subtracted from the logits of tokens that the answer has", kChoiceGroup, kPenalty, kHost});
+    v("frequency_penalty", self.frequency_penalty,
+      {"subtracted from the logit of a token, times how often the answer has it", kChoiceGroup, kPenalty,
+       kHost});
     v("no_repeat_ngram_size", self.no_repeat_ngram_size,
       {"never make a run of this many tokens a second time", kChoiceGroup, kAnyCount, kHost});
     v("top_h", self.top_h,
@@ -161,6 +181,8 @@ struct SamplingParams {
     visit(*this, [](const char* name, const auto& value, const SettingHelp& help) {
       check(name, value, help.range.has(double(value)), *help.range.text ? help.range.text : "0 or more");
     });
+    for (const auto& [token, bias] : logit_bias.of_token)
+      check("a number in logit_bias", bias, std::abs(bias) <= TokenBias::kMost, "-100 to 100");
     for (const SequenceBias& bias : sequence_bias) {
       check("sequence_bias", bias.bias, !std::isnan(bias.bias), "a number");
       check("the length of a sequence in sequence_bias", bias.tokens.size(), !bias.tokens.empty(),

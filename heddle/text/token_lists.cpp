@@ -1,5 +1,9 @@
 #include "heddle/text/token_lists.h"
 
+#include <charconv>
+
+#include <fmt/format.h>
+
 namespace heddle {
 
 std::vector<int32_t> read_token_list(const JsonView& value) {
@@ -13,6 +17,19 @@ std::vector<std::vector<int32_t>> read_token_lists(const JsonView& value) {
   std::vector<std::vector<int32_t>> lists;
   value.for_each_item([&](const JsonView& list) { lists.push_back(read_token_list(list)); });
   return lists;
+}
+
+TokenBias read_token_bias(const JsonView& value) {
+  TokenBias made;
+  value.for_each_member([&](const std::string& name, const JsonView& bias) {
+    int32_t token = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), token);
+    if (error != std::errc() || end != name.data() + name.size() || token < 0)
+      value.fail(ErrorCode::kIo,
+                 fmt::format("'{}' is no token id; one is expected, as {{\"13\": -2.5}}", name));
+    made.of_token[token] = float(bias.as_number());
+  });
+  return made;
 }
 
 std::vector<SequenceBias> read_sequence_bias(const JsonView& value) {

@@ -43,9 +43,10 @@ Json convert_members(PyObject* dict, const std::string& where, int depth) {
   Json made = Json::object();
   PyObject *key = nullptr, *value = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
-    require(PyUnicode_Check(key), "[{}] the key {} is of type {}; must be a text", where, short_repr(key),
-            type_name(key));
-    made[utf8_of(key, where)] = convert(value, where, depth + 1);
+    const bool is_number = PyLong_Check(key) && !PyBool_Check(key);  // becomes a text, as in Python's json
+    require(is_number || PyUnicode_Check(key), "[{}] the key {} is of type {}; must be a text or a number",
+            where, short_repr(key), type_name(key));
+    made[is_number ? text_of(key) : utf8_of(key, where)] = convert(value, where, depth + 1);
   }
   return made;
 }

@@ -14,17 +14,18 @@ namespace heddle {
 namespace {
 
 constexpr const char* kVariables = "--chat-template-kwargs";
+constexpr const char *kLogitBias = "--logit-bias", *kSequenceBias = "--sequence-bias";
 
-// "12,13=-2.5"
-SequenceBias parse_bias(const std::string& text) {
+// "12,13=-2.5", by a flag.
+SequenceBias parse_bias(const std::string& text, const char* flag) {
   const size_t middle = text.find('=');
   require(middle != std::string::npos,
-          "[--sequence-bias] '{}' has no =; token ids and a number are expected, such as 12,13=-2.5", text);
-  SequenceBias bias{.tokens = parse_tokens(text.substr(0, middle), "--sequence-bias")};
+          "[{}] '{}' has no =; token ids and a number are expected, such as 12,13=-2.5", flag, text);
+  SequenceBias bias{.tokens = parse_tokens(text.substr(0, middle), flag)};
   const std::string number = text.substr(middle + 1);
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bias.bias);
   require(error == std::errc() && end == number.data() + number.size(),
-          "[--sequence-bias] '{}' is not a number; must be like 12,13=-2.5", number);
+          "[{}] '{}' is not a number; must be like 12,13=-2.5", flag, number);
   return bias;
 }
 
@@ -65,7 +66,12 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
                        {.shows_default = !is_sampling(name), .group = help.group});
     }
   });
-  command.argument("--sequence-bias", &biases_,
+  command.argument(
+      kLogitBias, &logit_biases_,
+      "IDS=NUMBER: added to the logits of these tokens, -100 to 100; -100 bans them; may be given several "
+      "times",
+      {.group = kChoiceGroup});
+  command.argument(kSequenceBias, &biases_,
                    "IDS=NUMBER: added to the score of the last of these tokens after the others, such as "
                    "12,13=-2.5; may be given several times",
                    {.group = kChoiceGroup});
@@ -96,7 +102,11 @@ AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& to
     return names_.contains(std::string(name)) && (!is_sampling(name) || command.given(flag_of(name)));
   });
   for (const std::string& text : asked.stop) require_utf8(text, "--stop");
-  for (const std::string& bias : biases_) settings.sampling.sequence_bias.push_back(parse_bias(bias));
+  for (const std::string& text : logit_biases_)
+    for (const SequenceBias bias = parse_bias(text, kLogitBias); const i32 token : bias.tokens)
+      settings.sampling.logit_bias.of_token[token] = bias.bias;
+  for (const std::string& bias : biases_)
+    settings.sampling.sequence_bias.push_back(parse_bias(bias, kSequenceBias));
   for (const std::string& word : bad_words_) {
     require_utf8(word, "--bad-word");
     require(!word.empty(), "[--bad-word] one is empty; give it a text");
