@@ -47,16 +47,9 @@ def rows_of(arguments):
     options = {"max_context": 256, "max_sequences": 1}
     first, engine = milliseconds(lambda: heddle.from_transformers(model, **options))
     rows = [row("from_transformers", [first], None)]
-    kinds = {"update_weights": {}}
-    if arguments.device == "cuda":
-        kinds["update_weights, packed on the GPU"] = {"pack_on_gpu": True}
-    for name, how in kinds.items():
-        engine.update_weights(state, **how)  # compiles, where something is compiled
-        times = [
-            milliseconds(lambda how=how: engine.update_weights(state, **how))[0]
-            for _ in range(arguments.rounds)
-        ]
-        rows.append(row(name, times, 20.0 if how else None))
+    engine.update_weights(state)  # compiles, where something is compiled
+    times = [milliseconds(lambda: engine.update_weights(state))[0] for _ in range(arguments.rounds)]
+    rows.append(row("update_weights", times, 20.0 if arguments.device == "cuda" else None))
     engine.close()
     return rows
 

@@ -373,8 +373,7 @@ std::string Engine::State::first_op_not_finite(SequenceId id, std::span<const i3
   return fmt::format("op by op, in steps of {} rows, all results of these tokens are finite", kRows);
 }
 
-void Engine::update_weights(const WeightValues& values, const std::function<void()>& before,
-                            bool where_they_lie) {
+void Engine::update_weights(const WeightValues& values, const std::function<void()>& before) {
   State& s = *state_;
   const ModelGraph graph = s.planner.graph(1, 1);
   const auto missing = [&](const auto& specs) {
@@ -390,7 +389,7 @@ void Engine::update_weights(const WeightValues& values, const std::function<void
       s.sequences.forget_pages();
       s.torn = true;
     };
-    s.memory.weights->update(graph, values, s.options.threads, begin, where_they_lie);
+    s.memory.weights->update(graph, values, s.options.threads, begin);
   });
   s.torn = torn_after;
 }

@@ -109,9 +109,9 @@ class Engine {
   // more. Throws Error before anything changes, for a tensor of another shape or type and for numbers that are not finite.
   // Then it calls `before`, after which no sequence may be open. If a device fails later, steps throw until an update of
   // all weights.
-  // `where_they_lie`: what lies in the executor's memory is packed there, without the host. No GPU has measured that yet.
+  // What lies in the executor's memory is packed there, without the host.
   void update_weights(
-      const WeightValues& values, const std::function<void()>& before = [] {}, bool where_they_lie = false);
+      const WeightValues& values, const std::function<void()>& before = [] {});
   // Has later steps run programs of this scheduler and these configurations of ops, as in EngineOptions. Weights and
   // sequences stay, and so do programs that were made before. Throws Error where the options do, and where programs were
   // made ahead of time; nothing has changed then.

@@ -318,6 +318,14 @@ bool has_some(const WeightValues& values, const std::vector<WeightSource>& sourc
   return std::ranges::any_of(sources, [&](const WeightSource& source) { return values.has(source.tensor); });
 }
 
+bool some_lie_in(const MemorySpace& space, const ModelGraph& graph, const WeightValues& values) {
+  return std::ranges::any_of(graph.weights, [&](const auto& named) {
+    return std::ranges::any_of(named.second.sources, [&](const WeightSource& source) {
+      return values.has(source.tensor) && values.far(source.tensor, space);
+    });
+  });
+}
+
 // Throws Error for a tensor of another shape or type than the graph has, and for a number that is not finite. `packer`: looks
 // at tensors that lie in `space`; null: the host looks at all.
 void require_finite(const ModelGraph& graph, const WeightValues& values, int threads,
@@ -405,8 +413,9 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
 }
 
 void WeightStore::update(const ModelGraph& graph, const WeightValues& values, int threads,
-                         const std::function<void()>& before, bool where_they_lie) {
-  const std::unique_ptr<PanelPacker> packer = where_they_lie && space_ ? space_->panel_packer() : nullptr;
+                         const std::function<void()>& before) {
+  const std::unique_ptr<PanelPacker> packer =
+      space_ && some_lie_in(*space_, graph, values) ? space_->panel_packer() : nullptr;
   require_finite(graph, values, threads, space_, packer.get());
   // All that can fail without a fault of a device comes before the first change.
   std::map<u32, Weight> by_host;

@@ -23,9 +23,9 @@ class WeightStore {
 
   // Packs the tensors that `values` has over those of `graph`, which the store was made of; what it has not stays. Throws
   // Error, as the constructor does, before it changes anything, and then calls `before`. An exception after that leaves
-  // some weights old and some new. `where_they_lie`: tensors in the executor's memory are packed there, without the host.
+  // some weights old and some new. Tensors in the executor's memory are packed there, without the host.
   void update(const ModelGraph& graph, const WeightValues& values, int threads,
-              const std::function<void()>& before, bool where_they_lie = false);
+              const std::function<void()>& before);
 
   bool has(const std::string& name) const { return entries_.contains(name); }
   std::byte* data(const std::string& name) const;

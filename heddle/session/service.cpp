@@ -174,8 +174,8 @@ bool Service::take_changes(bool wait) {
   return false;
 }
 
-void Service::update_weights(const WeightValues& values, bool where_they_lie) {
-  const auto update = std::shared_ptr<Update>(new Update{values, where_they_lie});
+void Service::update_weights(const WeightValues& values) {
+  const auto update = std::shared_ptr<Update>(new Update{values});
   {
     const std::lock_guard lock(wake_->mutex);
     require(!stopping_, "[service] it is stopped; make another one");
@@ -200,7 +200,7 @@ void Service::take(Update& update) {
   updating_ = true;
   std::exception_ptr error;
   try {
-    engine_.update_weights(update.values, fail_begun, update.where_they_lie);
+    engine_.update_weights(update.values, fail_begun);
   } catch (...) {
     error = std::current_exception();
   }

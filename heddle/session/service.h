@@ -136,7 +136,7 @@ class Service {
 
   // Replaces weights between two steps, as Engine::update_weights(), whose errors it throws. Requests that have begun fail once
   // nothing can be refused any more; those that wait for their turn are of the new weights. Not to be called by a job.
-  void update_weights(const WeightValues& values, bool where_they_lie = false);
+  void update_weights(const WeightValues& values);
   // Takes no more requests. Those that are there may end within `drain`, and are cancelled then. Joins the thread; not to be
   // called by a job.
   void stop(std::chrono::milliseconds drain = std::chrono::milliseconds(0));
@@ -152,7 +152,6 @@ class Service {
   };
   struct Update {
     const WeightValues& values;
-    bool where_they_lie = false;
     std::promise<void> done = {};
   };
   std::vector<std::shared_ptr<Ticket>> submit_to(u64 company, std::vector<Request> requests);

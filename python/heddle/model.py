@@ -213,7 +213,7 @@ class Model:
         """The text of tokens."""
         return self._made.detokenize(tokens, bool(skip_special))
 
-    def update_weights(self, tensors, *, pack_on_gpu=False):
+    def update_weights(self, tensors):
         """Replaces weights by a caller's: all, or those that `tensors` names; the others stay as they are.
 
         `tensors` is a state dict, or (name, tensor) pairs, with the names, shapes and dtypes that the model
@@ -221,14 +221,11 @@ class Model:
         CPU or a GPU, and only during this call. InvalidArgument says what is wrong with one of them, and then
         nothing has changed. Otherwise the call waits for the step that runs. Answers that have begun and not
         ended fail, those that wait for their turn use the new weights, and the keys and values of the old
-        weights are dropped.
-
-        `pack_on_gpu`: tensors on the model's GPU are packed there, and do not pass through the host's memory.
-        It is new, and not yet measured.
+        weights are dropped. Tensors on the model's GPU are packed there, without the host's memory.
         """
         pairs = _named_tensors(tensors, "update_weights")
         _wait_for_gpu(pairs)
-        self._made.update_weights(pairs, bool(pack_on_gpu))
+        self._made.update_weights(pairs)
 
     @property
     def stats(self):

@@ -80,7 +80,7 @@ class LoadedModel {
   void wait_for(Ticket& ticket, const Tickets& call, std::function<bool()> look = {});
   i32 context() const { return context_; }
   i32 vocab() const { return vocab_; }
-  void update_weights(std::shared_ptr<CallerTensors> tensors, bool where_they_lie);
+  void update_weights(std::shared_ptr<CallerTensors> tensors);
   void close();
   void cancel(Ticket& ticket) const {
     if (!is_forked()) ticket.cancel();
@@ -193,10 +193,10 @@ const Tokenizer& LoadedModel::decoder() const {
 }
 
 // The caller's tensors are read before it returns.
-void LoadedModel::update_weights(std::shared_ptr<CallerTensors> tensors, bool where_they_lie) {
+void LoadedModel::update_weights(std::shared_ptr<CallerTensors> tensors) {
   require_open();
   const nb::gil_scoped_release others_run;
-  service_->update_weights(*model_->replacing(std::move(tensors)), where_they_lie);
+  service_->update_weights(*model_->replacing(std::move(tensors)));
 }
 
 Tickets LoadedModel::submit(std::vector<Request> requests, bool apart) {
@@ -542,9 +542,9 @@ void add_model(nb::module_& module) {
           },
           nb::arg("tokens").none(), nb::arg("skip_special"))
       .def("update_weights",
-           [](const Shared& self, nb::handle pairs, bool where_they_lie) {
+           [](const Shared& self, nb::handle pairs) {
              Kept kept;
-             self->update_weights(given_tensors(pairs, "update_weights", kept), where_they_lie);
+             self->update_weights(given_tensors(pairs, "update_weights", kept));
            })
       .def("stats", &LoadedModel::stats)
       .def("close", &LoadedModel::close);

@@ -204,9 +204,9 @@ def test_weights_are_packed_there():
     with heddle.load(tensors=places[0], **options) as model:
         assert numpy.array_equal(model.logits([3, 1, 4]), expected[0])
         for turn in (1, 0):
-            model.update_weights(places[turn], pack_on_gpu=True)
+            model.update_weights(places[turn])
             assert numpy.array_equal(model.logits([3, 1, 4]), expected[turn])
         places[1]["model.norm.weight"] = on_gpu(numpy.full(64, numpy.inf, "f"))
         with pytest.raises(heddle.InvalidArgument, match="must be finite"):
-            model.update_weights(places[1], pack_on_gpu=True)
+            model.update_weights(places[1])
         assert numpy.array_equal(model.logits([3, 1, 4]), expected[0])
