@@ -9,6 +9,7 @@ from torch.nn.attention.flex_attention import create_block_mask as block_mask_of
 
 import heddle
 from heddle import attention
+from heddle.flex import gradients
 from heddle.flex.expression import SCORE, TRUE, split_band
 from heddle.flex.masks import evaluate
 from heddle.flex.trace import Captured, trace_mask, trace_score
@@ -127,6 +128,79 @@ def test_a_row_that_sees_nothing():
     assert all(torch.isfinite(each).all() for each in gradients)
 
 
+LEARNT = {  # by the indices that they are read with
+    "h": (HEADS,),
+    "h, distance": (HEADS, 9),
+    "h, q, kv": (HEADS, LENGTH, LENGTH),
+    "b, kv": (BATCH, LENGTH),
+    "none": (),
+    "q and kv": (5,),
+}
+
+
+def learning(tensors):
+    slopes, table, bias, keys, one, mixed = tensors.values()
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        far = torch.clamp(q_idx - kv_idx, -4, 4) + 4
+        score = score * keys[b, kv_idx] - slopes[h] * (q_idx - kv_idx).abs() / 9
+        score = score + table[h, far] * torch.sigmoid(score) + bias[h, q_idx, kv_idx]
+        score = one * torch.tanh(score / (one * one + 1)) + mixed[(q_idx * h + kv_idx) % 5]
+        return score + keys[b, q_idx]  # a tensor may be read twice
+
+    return score_mod
+
+
+@pytest.mark.parametrize("groups", [HEADS, 2])
+def test_captured_tensors_have_gradients(groups):
+    q, k, v = inputs(LENGTH, LENGTH, groups)
+    made = torch.Generator().manual_seed(3)
+    tensors = {name: torch.randn(size, generator=made).requires_grad_() for name, size in LEARNT.items()}
+    given = (q, *tensors.values())
+    mask_mod = attention.and_masks(attention.prefix(7), lambda b, h, q_idx, kv_idx: q_idx != 3)
+    mask = attention.create_block_mask(mask_mod, None, None, LENGTH, LENGTH, device="cpu", BLOCK_SIZE=32)
+    made = attention.flex_attention(q, k, v, learning(tensors), mask, enable_gqa=True, return_lse=True)
+    wanted = exact(q, k, v, learning(tensors), mask_mod)
+    dy = torch.linspace(-1, 1, q.numel()).reshape(q.shape)
+    dlse = torch.linspace(-1, 2, made[1].numel()).reshape(made[1].shape) * (wanted[1] > -math.inf)
+    first, again = (torch.autograd.grad(made, given, (dy, dlse), retain_graph=True) for _ in range(2))
+    right = torch.autograd.grad(wanted, given, (dy.double(), dlse.double()))
+    for name, gradient, same, expected in zip(("q", *LEARNT), first, again, right, strict=True):
+        assert (gradient - expected).abs().max() < 1e-5 * expected.abs().max(), name
+        assert torch.equal(gradient, same), name
+
+
+def test_gradients_of_captured_tensors_come_in_parts(monkeypatch):
+    """Queries are taken some at a time, with the keys that a band lets them see."""
+    q, k, v = inputs(queries=40)
+    table, error = torch.zeros(HEADS, 3 * LENGTH), torch.zeros(HEADS)
+    monkeypatch.setattr(gradients, "MOST_PAIRS", 5000)
+    for each in (table, error):
+        each.requires_grad_()
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return score + table[h, q_idx - kv_idx + LENGTH] + error[h].to(torch.float32)
+
+    mask_mod = attention.sliding_window(9)
+    mask = attention.create_block_mask(mask_mod, None, None, 40, LENGTH, device="cpu")
+    y = attention.flex_attention(q, k, v, score_mod, mask)
+    wanted, _ = exact(q, k, v, score_mod, mask_mod)
+    dy = torch.linspace(-1, 1, y.numel()).reshape(y.shape)
+    made = torch.autograd.grad(y, (table, error), dy)
+    right = torch.autograd.grad(wanted, (table, error), dy.double())
+    torch.testing.assert_close(made, right, rtol=1e-5, atol=1e-5)
+
+
+def test_a_captured_tensor_of_halves_has_a_gradient_of_halves():
+    q, k, v = inputs()
+    table = TABLE.bfloat16().requires_grad_()
+    y = attention.flex_attention(q, k, v, attention.relative_bias(table))
+    y.sum().backward()
+    assert table.grad.dtype == torch.bfloat16
+    with torch.no_grad():  # nothing is kept for a gradient
+        assert attention.flex_attention(q, k, v, attention.relative_bias(table)).grad_fn is None
+
+
 MASKS = {
     "causal": attention.causal,
     "window": attention.sliding_window(20),
@@ -213,9 +287,6 @@ def test_wrong_calls_are_named():
     short = torch.zeros(3)
     with pytest.raises(heddle.InvalidArgument, match="at least 4 elements"):
         attention.flex_attention(q, k, v, lambda score, b, h, i, j: score + short[h])
-    learnt = torch.zeros(HEADS, requires_grad=True)
-    with pytest.raises(heddle.Unsupported, match="requires a gradient"):
-        attention.flex_attention(q, k, v, lambda score, b, h, i, j: score + learnt[h])
     with pytest.raises(heddle.InvalidArgument, match="enable_gqa"):
         attention.flex_attention(q, k[:, :2], v[:, :2])
     mask = attention.create_block_mask(MASK, None, None, 64, 64, device="cpu")

@@ -38,6 +38,7 @@ def const(value):
 
 SCORE = Node("score")
 PLACE = {name: Node(name, (), None, "int") for name in INDICES}
+APART = Node("apart")  # query - key, as a float
 TRUE, FALSE, ZERO, ONE = const(True), const(False), const(0.0), const(1.0)
 
 
@@ -93,17 +94,16 @@ def as_float(node):
     return Node("float", (node,))
 
 
-def slope_of(node, known=None):
-    """The derivative of a value by the score."""
-    known = {} if known is None else known
-    if node not in known:
-        known[node] = _slope(node, lambda each: slope_of(each, known))
-    return known[node]
+def slope_of(root, by=SCORE):
+    """The derivative of a value by the score, or by a read of a captured tensor."""
+    known = {by: ONE}
+    for node in in_order(root):
+        if node not in known:
+            known[node] = _slope(node, known.__getitem__)
+    return known[root]
 
 
 def _slope(node, of):
-    if node.op == "score":
-        return ONE
     if node.kind != "float" or not node.args or node.op == "load":
         return ZERO
     slopes = [of(each) for each in node.args]
@@ -158,6 +158,25 @@ class Band:
     def narrowed(self, left, right):
         both = ((self.left, left), (self.right, right))
         return Band(*(a if b is None else b if a is None else min(a, b) for a, b in both))
+
+    def keys_of(self, begin, end, keys):
+        """The first key that any of the queries [begin, end) sees, and the one after the last."""
+        low = 0 if self.left is None else max(0, begin - self.left)
+        return low, keys if self.right is None else min(keys, end + self.right)
+
+
+def axes_of(node):
+    """The indices that a value depends on: of INDICES, and "distance" where it is how far apart query and key
+    are, and no other number of theirs, that counts."""
+    if node.op in ("q_number", "kv_number"):
+        return {node.op.removesuffix("_number")}
+    line = (1, -1, 0) if node == APART else _linear(node)
+    if node.op in INDICES or (line and _is_distance(line)):
+        return {node.op if node.op in INDICES else "distance"}
+    found = set().union(*map(axes_of, node.args))
+    if {"q", "kv"} & found and "distance" in found:
+        return found - {"distance"} | {"q", "kv"}
+    return found
 
 
 def split_band(mask):

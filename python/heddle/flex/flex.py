@@ -3,7 +3,7 @@
 import torch
 
 from heddle.errors import InvalidArgument, Unsupported
-from heddle.flex import ops
+from heddle.flex import gradients, ops
 from heddle.flex.expression import SCORE, TRUE, in_order, split_band
 from heddle.flex.lists import block_lists, full_blocks
 from heddle.flex.trace import Captured, trace_mask, trace_score
@@ -47,7 +47,7 @@ def flex_attention(
     data. Numbers of Python are constants, so that another number is another function, but for windows:
     `q_idx - kv_idx <= 512` is no part of what is compiled.
 
-    Captured tensors have no gradients: one that requires a gradient is refused. `block_mask` is a BlockMask
+    Captured tensors that score_mod reads get gradients, the same bits each time. `block_mask` is a BlockMask
     of torch, or of heddle.attention.create_block_mask; the mask_mod must agree with its lists of blocks. A
     query that sees no key has the result 0 and -inf as the log.
     """
@@ -76,6 +76,14 @@ def flex_attention(
     full = _kept(block_mask, full_blocks) if rest != TRUE else None
     made = _call(inputs, score, rest, captured, arguments, full)
     out, lse = made[0].transpose(1, 2), made[1]
+    slopes = gradients.slopes_of(score, captured)
+    if slopes:
+        blocks, block = None, ()
+        if "kv_num_blocks" in arguments:
+            blocks, block = block_mask.to_dense().bool(), block_mask.BLOCK_SIZE
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        scores = gradients.Scores(score, rest, band, captured, slopes, scale, blocks, block)
+        out, lse = gradients.with_gradients(scores, query, key, value, out, lse)
     return (out, lse) if return_lse else out
 
 
@@ -85,7 +93,8 @@ def _call(inputs, score, mask, captured, arguments, full):
 
         return flash_attention(*inputs, **arguments)
     used = sorted({each.data for each in in_order(score, mask) if each.op == "load"})
-    read, forms = ops.forms_of([captured[number] for number in used] + ([] if full is None else [full]))
+    tensors = [captured[number].detach() for number in used] + ([] if full is None else [full])
+    read, forms = ops.forms_of(tensors)
     score, mask = (_renumbered(each, used, {}) for each in (score, mask))
     run = ops.op_of(score, mask, forms)
     return run(*inputs, **{f"captured_{n}": each for n, each in enumerate(read)}, **arguments)
@@ -135,12 +144,6 @@ def _check_captured(score, mask, captured, sizes, query):
                 f"[flex_attention] a captured tensor of sizes {list(tensor.shape)} is on {tensor.device}"
                 " and query on"
                 f" {query.device}; must be on one device"
-            )
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise Unsupported(
-                f"[flex_attention] a captured tensor of sizes {list(tensor.shape)} requires a gradient, which"
-                " captured tensors do not have here; detach it, or give it to heddle.ops.flash_attention"
-                " as `bias`"
             )
         for dim, index in enumerate(node.args[: tensor.dim()]):
             if index.op in PLACES and tensor.shape[dim] < sizes[index.op]:

@@ -34,21 +34,24 @@ def evaluate(root, captured, places, device):
             known[node] = places[node.op]
         elif node.op.endswith("_number"):
             known[node] = places[node.op.removesuffix("_number")].float()
+        elif node.op == "apart":
+            known[node] = (places["q"] - places["kv"]).float()
         elif node.op == "const":
             dtype = {"bool": torch.bool, "int": torch.int64, "float": torch.float32}[node.kind]
-            known[node] = torch.tensor(node.data, dtype=dtype, device=device)
+            known[node] = torch.full((), node.data, dtype=dtype, device=device)
         elif node.op == "load":
             tensor = captured[node.data]
             tensor = tensor.reshape(1) if tensor.dim() == 0 else tensor
             sizes = zip(args, tensor.shape, strict=True)
-            known[node] = tensor[tuple(_inside(index, size) for index, size in sizes)]
+            value = tensor[tuple(nearest(index, size) for index, size in sizes)]
+            known[node] = value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
         else:
             known[node] = OPS[node.op](*args)
     return known[root]
 
 
-def _inside(index, size):
-    """As a kernel reads: negative indices count from the end, those outside mean the nearest element."""
+def nearest(index, size):
+    """The index that a kernel reads at: negative ones count from the end, those outside mean the nearest."""
     return torch.where(index < 0, index + size, index).clamp(0, size - 1)
 
 
@@ -74,6 +77,9 @@ def _interval(node, args, indices, captured, blocks, device):
     if node.op.endswith("_number"):
         index = indices[node.op.removesuffix("_number")]
         return Interval(index.low.float(), index.high.float())
+    if node.op == "apart":
+        q, kv = indices["q"], indices["kv"]
+        return Interval((q.low - kv.high).float(), (q.high - kv.low).float())
     if node.op == "const":
         value = torch.tensor(node.data, device=device)
         return Interval(value, value)
@@ -111,7 +117,7 @@ def _loaded(node, tensor, indices, blocks):
     index = [
         torch.arange(blocks[name][1], device=low.device).reshape(ends[name])
         if name in inner
-        else _inside(indices[name].low, n)
+        else nearest(indices[name].low, n)
         for name, n in zip(names, low.shape, strict=True)
     ]
     return Interval(low[tuple(index)], high[tuple(index)])

@@ -16,7 +16,7 @@ INFIX = {
 TYPES = {"bool": "bool", "int": "i32", "float": "float"}
 PLACES = {
     **{"b": "place.batch", "h": "place.head", "q": "place.query", "kv": "place.key", "score": "score"},
-    **{"q_number": "place.query_number", "kv_number": "place.key_number"},
+    **{"q_number": "place.query_number", "kv_number": "place.key_number", "apart": "place.apart"},
 }
 # Elements of captured tensors.
 ELEMENTS = {
