@@ -25,7 +25,7 @@ LAYERS = {
     "heddle/model": 6,
     "heddle/text": 6,
     "heddle/session": 7,
-    "heddle/serve": 8,
+    "heddle/serve": 7.5,
     "apps": 8,
     "python": 8,
 }

@@ -45,6 +45,7 @@ class JsonView {
   // Fails unless it is one of these strings.
   void check_one_of(std::initializer_list<std::string_view> names) const;
 
+  const Json& value() const { return *value_; }
   std::string text() const { return brief(*value_); }  // for people
   size_t size() const { return value_->size(); }       // members of an array or object
   void for_each_item(const std::function<void(const JsonView&)>& visit) const;

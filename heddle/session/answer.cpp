@@ -9,8 +9,6 @@
 
 namespace heddle {
 
-namespace {
-
 TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t count) {
   const double norm = log_sum_exp(logits);
   const auto logprob = [&](i32 token) { return float(double(logits[size_t(token)]) - norm); };
@@ -26,8 +24,6 @@ TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t coun
   for (size_t i = 0; i < count; ++i) made.likeliest.emplace_back(order[i], logprob(order[i]));
   return made;
 }
-
-}  // namespace
 
 AskedPrompt asked_turn(const ChatTemplate& chat, std::string text, const Tokenizer& tokenizer) {
   AskedPrompt made{.tokens = tokenizer.encode(text, false)};

@@ -51,6 +51,9 @@ struct TokenLogprobs {
   std::vector<std::pair<i32, float>> likeliest;  // the most likely first
 };
 
+// `count`: so many of the most likely tokens, of equally likely ones the first.
+TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t count);
+
 // A job of a Batcher (engine/batcher.h). The Batcher calls the functions of BatchJob; the others are for the
 // answer's owner. An exception of a callback leaves the Batcher through step().
 class Answer : public BatchJob {
@@ -86,6 +89,7 @@ class Answer : public BatchJob {
   // "eos", "stop", "length" or "context" (it is full). "interrupted" before the end, or if the answer was
   // stopped.
   const std::string& reason() const { return reason_; }
+  const std::string& stop_string() const { return stops_.stop(); }  // that ended it
   bool ended() const { return ended_; }
 
  private:

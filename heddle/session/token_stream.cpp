@@ -33,7 +33,8 @@ bool TokenStream::take(i32 token) {
            .text = std::exchange(piece_, {}),
            .reasoning = std::exchange(thought_, {}),
            .logprobs = {},
-           .reason = {}};
+           .reason = {},
+           .stop = {}};
   if (!logprobs().empty()) made_->logprobs = logprobs().back();
   return more;
 }
@@ -44,6 +45,7 @@ void TokenStream::end(bool full) {
   made_->text += std::exchange(piece_, {});
   made_->reasoning += std::exchange(thought_, {});
   made_->reason = reason();
+  made_->stop = stop_string();
 }
 
 void TokenStream::publish() {
@@ -67,6 +69,11 @@ GivenTokens::GivenTokens(std::vector<i32> tokens, i32 vocab) : tokens_(std::move
   with_memory_for(
       fmt::format("the logits of {} tokens", tokens_.size()), [&] { logits.reserve(count); },
       count * sizeof(float));
+}
+
+void ScoredTokens::take_rows(std::span<const float> rows) {
+  for (; !rows.empty() && scores.size() + 1 < tokens_.size(); rows = rows.subspan(vocab_))
+    scores.push_back(logprobs_of(rows.first(vocab_), tokens_[scores.size() + 1], count_));
 }
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// Jobs for one reader on another thread: an answer whose tokens wait in a buffer of limited size, and the logits of given
-// tokens.
+// Jobs for one reader on another thread: an answer whose tokens wait in a buffer of limited size, and the logits or the
+// log-probabilities of given tokens.
 #pragma once
 
 #include <deque>
@@ -16,6 +16,7 @@ struct AnswerToken {
   std::string text, reasoning;  // what became certain with this token
   std::optional<TokenLogprobs> logprobs;
   std::string reason;  // comes with the last token
+  std::string stop;    // with it, the stop string that ended the answer
 };
 
 struct TokenStreamOptions {
@@ -68,6 +69,26 @@ class GivenTokens : public BatchJob {
 
  private:
   std::vector<i32> tokens_;
+};
+
+// Keeps the log-probabilities of given tokens: of each but the first, with `count` of the likeliest.
+class ScoredTokens : public BatchJob {
+ public:
+  ScoredTokens(std::vector<i32> tokens, i32 vocab, size_t count)  // not empty
+      : tokens_(std::move(tokens)), vocab_(size_t(vocab)), count_(count) {}
+
+  std::span<const i32> prompt() const override { return tokens_; }
+  SamplingSettings sampling() const override { return {}; }
+  bool wants_rows() const override { return true; }
+  void take_rows(std::span<const float> rows) override;
+  bool take(i32) override { return false; }
+  void end(bool) override {}
+
+  std::vector<TokenLogprobs> scores;  // when it has ended
+
+ private:
+  std::vector<i32> tokens_;
+  const size_t vocab_, count_;
 };
 
 }  // namespace heddle

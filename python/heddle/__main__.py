@@ -16,7 +16,7 @@ def program():
             return path
     raise FileNotFoundError(
         f"heddle: this package has no program; looked for {', '.join(map(str, PLACES))}; "
-        "`pip install .` takes it along where libcli11-dev, libedit-dev and libspdlog-dev are installed"
+        "`pip install .` takes it along where libboost-dev, libcli11-dev, libedit-dev and libspdlog-dev are"
     )
 
 
