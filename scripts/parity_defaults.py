@@ -42,6 +42,13 @@ OTHERWISE = {
     "hunyuan_v1_dense: rope_scaling.factor": "no effect next to alpha",
     "hunyuan_v1_moe: rope_parameters.factor": "no effect next to alpha",
     "hunyuan_v1_moe: rope_scaling.factor": "no effect next to alpha",
+    "mistral4: num_experts_per_tok": "heddle refuses to take experts of groups that are not kept",
+    "mistral4: num_key_value_heads": "heddle has no need of it",
+    "mistral4: rope_parameters.llama_4_scaling_beta": "queries do not grow",
+    "mistral4: rope_parameters.rope_type": "its class in transformers turns whole heads then",
+    "mistral4: rope_scaling.llama_4_scaling_beta": "queries do not grow",
+    "mistral4: rope_scaling.partial_rotary_factor": "qk_rope_head_dim says it",
+    "mistral4: rope_scaling.rope_type": "its class in transformers turns whole heads then",
     "ministral3: rope_parameters.llama_4_scaling_beta": "queries do not grow",
     "ministral3: rope_scaling.llama_4_scaling_beta": "queries do not grow",
 }

@@ -224,12 +224,12 @@ TEST(CheckpointReading, NamesTheTypeInsideAnother) {
   Copy copy("mistral-tiny");
   copy.config([](Json& json) {
     Json text = json;
-    text["model_type"] = "mistral4";
+    text["model_type"] = "mistral5";
     json = Json::object({{"model_type", "mistral3"}, {"text_config", text}});
   });
   const std::string text = copy.refusal();
-  EXPECT_NE(text.find("text_config.model_type = \"mistral4\""), std::string::npos) << text;
-  EXPECT_NE(text.find("supported are ministral3, mistral"), std::string::npos) << text;
+  EXPECT_NE(text.find("text_config.model_type = \"mistral5\""), std::string::npos) << text;
+  EXPECT_NE(text.find("supported are ministral3, mistral, mistral4"), std::string::npos) << text;
 }
 
 TEST(CheckpointReading, LeavesOutWhatIsKnownToBeNeedless) {
@@ -512,20 +512,26 @@ TEST(CheckpointReading, FindsTheBiasOfARouterBesideIt) {
   }
 }
 
-// Around Mistral, its head is tied although the text model says no; a head that is stored is used.
-// Moonshot's name of DeepSeek V3.
-TEST(CheckpointReading, ReadsKimiK2AsDeepseekV3) {
-  Copy copy("deepseek_v3-tiny");
-  copy.config([](Json& config) { config["model_type"] = "kimi_k2"; });
-  EXPECT_EQ(copy.logits(), copy.unchanged());
+// Moonshot's name of DeepSeek V3. The text model of K2.5 stands next to an image encoder, with that name or transformers'.
+TEST(CheckpointReading, ReadsKimiAsDeepseekV3) {
+  Copy alone("deepseek_v3-tiny"), inside("deepseek_v3-tiny");
+  alone.config([](Json& json) { json["model_type"] = "kimi_k2"; });
+  EXPECT_EQ(alone.logits(), alone.unchanged());
+  inside.config([](Json& json) { json = Json::object({{"model_type", "kimi_k25"}, {"text_config", json}}); });
+  inside.tensors([](EditableTensors& t) {
+    rename(t, "", "language_model.");
+    t["vision_tower.patch_embed.proj.weight"] = t["mm_projector.linear_1.weight"] = zeros({4, 3, 2, 2});
+  });
+  EXPECT_EQ(inside.logits(), inside.unchanged());
+  EXPECT_TRUE(inside.has_note("the image encoder is not used: 2 tensors"));
 }
 
 TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
   for (const auto& [type, why] : {std::pair{"olmo_hybrid", "linear attention"},
                                   {"kimi_linear", "Kimi Delta Attention"},
                                   {"mamba2", "state-space layers"},
-                                  {"gemma4", "normalised"},
-                                  {"llama4_text", "cut into chunks"},
+                                  {"gemma3n", "normalised"},
+                                  {"mistral_large4_text", "chooses positions by an indexer"},
                                   {"xlm-roberta", "encoder, which writes no text"},
                                   {"minimax", "lightning attention"},
                                   {"t5", "an encoder besides its decoder"},
@@ -542,6 +548,7 @@ TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
   }
 }
 
+// Around Mistral, its head is tied although the text model says no; a head that is stored is used.
 TEST(CheckpointReading, TiesTheHeadWhereTheModelAroundTheTextModelDoes) {
   Copy tied("mistral-tiny"), around("mistral-tiny");
   const auto drop_head = [](EditableTensors& t) { t.erase("lm_head.weight"); };

@@ -11,7 +11,8 @@ Tensor mlp(Builder& b, const QwenMoeConfig& c, const std::string& at, bool spars
   if (!sparse) return gated_mlp(b, c, at, h);
   const Routing routing{
       .count = c.num_experts, .taken = c.num_experts_per_tok, .normalise = c.norm_topk_prob};
-  const ExpertNames names{.at = at + "mlp.", .may_be_transposed = c.sees_images};
+  using Stack = ExpertNames::Stack;
+  const ExpertNames names{.at = at + "mlp.", .stack = c.sees_images ? Stack::kEither : Stack::kRows};
   return mixture(b, names, c.moe_intermediate_size, c.hidden_act, routing, h);
 }
 

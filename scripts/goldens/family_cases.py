@@ -155,6 +155,26 @@ FAMILIES = {
         divided=True,
         layer_type="full_attention",
     ),
+    "llama4_text": Family(
+        "Llama4",
+        {
+            "num_local_experts": 5,
+            "num_experts_per_tok": 1,
+            "intermediate_size": 19,
+            "intermediate_size_mlp": 23,
+            "floor_scale": 11,
+            "attn_scale": 0.7,
+            "attention_chunk_size": 320,
+        },
+        {
+            "no_rope_layer_interval": [2, 3],
+            "interleave_moe_layer_step": [2, 1],
+            "use_qk_norm": [True, False],
+            "attn_temperature_tuning": [True, False],
+            "attention_bias": BIAS,
+            **TURN,
+        },
+    ),
     "minimax_m2": Family(
         "MiniMaxM2",
         {"num_local_experts": 7, "num_experts_per_tok": 3, "intermediate_size": 19},
@@ -330,6 +350,13 @@ def random_config(name, generator):
     return config, generator.choice([torch.float32, torch.float16, torch.bfloat16])
 
 
+# Sizes of goldens of families whose matrices would make large files.
+SMALL = {
+    "hidden_size": 24,
+    "head_dim": 8,
+    "num_hidden_layers": 2,
+}
+
 # Name of the golden: its family, its type, and what differs from the first choices.
 GOLDENS = {
     "gemma-tiny": ("gemma", torch.float32, {}),
@@ -413,6 +440,7 @@ GOLDENS = {
         torch.bfloat16,
         {"num_local_experts": 0, "position_embedding_type": None, "tie_word_embeddings": True},
     ),
+    "llama4-tiny": ("llama4_text", torch.float32, SMALL),
     "minimax_m2-tiny": ("minimax_m2", torch.float32, {}),
     "glm-tiny": ("glm", torch.float32, {}),
     "cwm-tiny": ("cwm", torch.float32, {}),

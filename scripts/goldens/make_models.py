@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from family_cases import GOLDENS, TAKEN, golden_config, model_of
+from family_cases import GOLDENS, TAKEN, golden_config, llama4_yarn, model_of
 from reference_model import load_reference
 from safetensors.torch import save_file
 from transformers import (
@@ -35,6 +35,7 @@ from transformers import (
     Glm4MoeLiteForCausalLM,
     GPT2LMHeadModel,
     LlamaForCausalLM,
+    Mistral4ForCausalLM,
     MistralForCausalLM,
     MixtralForCausalLM,
     Qwen2ForCausalLM,
@@ -175,6 +176,12 @@ def glm4_moe_lite(dtype=torch.float32, **changes):
     return decoder(Glm4MoeLiteForCausalLM, dtype, sizes | {"q_lora_rank": 19} | experts | changes)
 
 
+def mistral4(dtype=torch.float32, **changes):
+    experts = {"n_routed_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 9}
+    sizes = {"q_lora_rank": 19, "first_k_dense_replace": 1, "rope_parameters": llama4_yarn(0.3)}
+    return deepseek(Mistral4ForCausalLM, dtype, sizes | experts | changes)
+
+
 def deepseek_moe(make, dtype=torch.float32, **changes):
     experts = {
         "first_k_dense_replace": 1,
@@ -209,7 +216,7 @@ def gpt2(dtype=torch.float32, **changes):
 
 
 def cases_of_families():
-    """The cases that family_cases describes."""
+    """The cases that family_cases describes, and others of one golden."""
     base = {
         "vocab_size": VOCAB,
         "hidden_size": 40,
@@ -217,9 +224,15 @@ def cases_of_families():
         "max_position_embeddings": 256,
         "eos_token_id": EOS,
     }
+    small = {"hidden_size": 24, "intermediate_size": 29, "num_hidden_layers": 2}
+    mistral = mistral4(qk_nope_head_dim=10, n_group=2, **small)
+    mistral.num_tokens = 40
     return {
         name: Case(model_of(family), golden_config(family, base, **changes), dtype)
         for name, (family, dtype, changes) in GOLDENS.items()
+    } | {
+        "glm4_moe_lite-tiny": glm4_moe_lite(mlp_layer_types=["dense", "dense", "sparse"]),
+        "mistral4-tiny": mistral,
     }
 
 
@@ -293,7 +306,6 @@ def cases():
         "qwen3-head128": qwen3(torch.bfloat16, head_dim=128, num_attention_heads=4),
     }
     table |= cases_of_families()
-    table["glm4_moe_lite-tiny"] = glm4_moe_lite(mlp_layer_types=["dense", "dense", "sparse"])
     for case in table.values():
         if case.may_flip:
             case.num_tokens = 25  # so that some seed in a hundred has firm choices

@@ -19,8 +19,10 @@ from make_models import (
     glm4_moe_lite,
     gpt2,
     llama,
+    llama4_yarn,
     longrope,
     mistral,
+    mistral4,
     mixtral,
     qwen2,
     qwen3,
@@ -30,13 +32,13 @@ from make_models import (
     yarn,
 )
 
-WITH_LATENTS = (deepseek_v2, deepseek_v3, glm4_moe_lite)
+WITH_LATENTS = (deepseek_v2, deepseek_v3, glm4_moe_lite, mistral4)
 DESCENDANTS = {
     make.__name__: make for make in (mistral, qwen2, qwen3, gemma2, gemma3, *WITH_LATENTS, mixtral, qwen3_moe)
 }
 NAMES = (*DESCENDANTS, *FAMILIES)
 MIXTURES = (
-    *("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "mixtral", "qwen3_moe"),
+    *("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "mistral4", "mixtral", "qwen3_moe"),
     *(name for name, family in FAMILIES.items() if any(key in family.base for key in TAKEN)),
 )
 
@@ -143,6 +145,8 @@ def random_case(generator, make=None):
         ropes = {"full_rope": full}
     kv_heads = generator.choice([k for k in range(1, heads + 1) if heads % k == 0])
     of_head = {"num_key_value_heads": kv_heads, "head_dim": head_dim}
+    if make is mistral4:
+        ropes = {"rope_parameters": llama4_yarn(generator.choice([0.1, 0.3]))}
     if make in WITH_LATENTS:
         of_head = {"num_key_value_heads": heads, "qk_rope_head_dim": head_dim}
     return make(

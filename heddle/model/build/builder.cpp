@@ -229,6 +229,7 @@ Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& 
                           const Rms& rms) {
   const i32 normed = heads.query + heads.kv, dim = heads.dim;
   VectorSpec spec{.size = normed * dim, .sources = weights.weights, .plus = float(rms.plus)};
+  if (weights.weights.empty()) spec.values.assign(size_t(normed * dim), 1.0f);
   for (i32 column = 0; column < normed * dim; ++column) {
     const i32 row = weights.order.empty() ? column : weights.order[size_t(column)];
     spec.order.push_back(weights.each ? row : row % dim + (row < heads.query * dim ? 0 : dim));
@@ -372,10 +373,18 @@ Tensor Builder::rotary(const std::string& name, const Rotary& rotary, const Rota
   args.inv_freq = vector(name + ".inv_freq", {.size = pairs, .values = rotary.inv_freq});
   args.table = dense(DType::kF32, {request_.shape.rows, 2 * pairs});
   const Tensor table = made_.graph.call("rope_table", name + ".table", args).table;
-  if (gains.values.empty()) return table;
-  PositionGain gain{.state = state_, .x = table, .period = gains.period};
-  gain.gains = vector(name + ".gains", {.size = i32(gains.values.size()), .values = gains.values});
-  return made_.graph.call("position_gain", name + ".gain", gain).y;
+  return grow(name + ".gain", table, gains);
+}
+
+Tensor Builder::gain(const std::string& name, Tensor x, const RotaryGains& gains) {
+  return grow(path(name), x, gains);
+}
+
+Tensor Builder::grow(const std::string& path, Tensor x, const RotaryGains& gains) {
+  if (gains.values.empty()) return x;
+  PositionGain args{.state = state_, .x = x, .period = gains.period};
+  args.gains = vector(path + "s", {.size = i32(gains.values.size()), .values = gains.values});
+  return made_.graph.call("position_gain", path, args).y;
 }
 
 Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim) {

@@ -63,7 +63,7 @@ struct AttentionRows {
 
 // The norms of the query and the key heads.
 struct HeadNorms {
-  // The weights of a query head and of a key head; `each`: those of all heads, one after another.
+  // The weights of a query head and of a key head; `each`: those of all heads, one after another. None: all are 1.
   std::vector<WeightSource> weights = {};
   std::vector<WeightSource> biases = {};  // as weights, or none
   bool each = false;
@@ -79,6 +79,8 @@ struct Routing {
   std::string bias;        // added to the scores that choose, but not to the shares; "": none
   i32 groups = 1, groups_kept = 1, scores_of_group = 1;
   double scale = 1;
+  bool scales_input =
+      false;  // a share is a factor of the expert's input, not of its output; of one expert only
 };
 
 // The experts that a step's tokens chose.
@@ -139,6 +141,8 @@ class Builder {
   Tensor score_bias(const std::string& name, std::vector<float> values, i32 heads);
   // The step's table of cos and sin. Those of `gains` repeat the last one for positions after them.
   Tensor rotary(const std::string& name, const Rotary& rotary, const RotaryGains& gains = {});
+  // Each row of x times the factor of its position; x itself without `gains`.
+  Tensor gain(const std::string& name, Tensor x, const RotaryGains& gains);
   Tensor rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim);
   // Attention over its own pages, with the new keys and values appended.
   Tensor attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, const Scores& scores);
@@ -192,6 +196,7 @@ class Builder {
  private:
   Tensor route_logits(const std::string& name, Tensor x, const Weight& weight);
   Tensor vectors(const std::string& name, VectorSpec spec, i32 rows);
+  Tensor grow(const std::string& path, Tensor x, const RotaryGains& gains);
   Tensor memory(const std::string& name, const std::vector<i32>& sizes);
   Tensor look_up(const std::string& name, Embedding args);
   DType dtype_of(const Rows& rows) const;

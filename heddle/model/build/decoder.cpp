@@ -79,6 +79,7 @@ Tensor attend_apart(Builder& b, const SelfAttention& a, i32 rotary_dim, const st
     q = b.rope("query_rope", q, table, {.query = heads.query, .kv = 0, .dim = heads.dim}, rotary_dim);
     k = b.rope("key_rope", k, a.rotary, {.query = 0, .kv = heads.kv, .dim = heads.dim}, rotary_dim);
   }
+  q = b.gain("query_gain", q, a.gains);
   const KvPages pages = b.pages(a.layer, heads.kv, heads.dim, heads.dim);
   b.append("append_keys", k, pages.keys);
   if (a.clip > 0)
@@ -151,7 +152,7 @@ Tensor self_attention(Builder& b, const SelfAttention& a, Tensor h) {
     return b.linear("o", y, a.o);
   };
   Tensor qkv = b.linear("qkv", h, rows);
-  if (a.norm.kind == QkNorm::Kind::kWhole || a.query_rotary.exists())
+  if (a.norm.kind == QkNorm::Kind::kWhole || a.query_rotary.exists() || !a.gains.values.empty())
     return project(attend_apart(b, a, rotary_dim, order, qkv));
   const auto normalise = [&] {
     qkv = b.head_norm("qk_norm", qkv, head_norms(a.norm, order), heads, {a.norm.norm.eps, a.norm.norm.plus});

@@ -46,6 +46,7 @@ struct SelfAttention {
   Rows gate = {};         // what the heads give is multiplied by the sigmoid of this product; none: it is not
   Tensor rotary = {};     // the step's table; missing: positions turn no heads
   Tensor query_rotary = {};  // the queries' table, if it is another
+  RotaryGains gains = {};    // factors of queries by position; none: there are none
   i32 rotary_dim = 0;        // leading elements of a head that turn; 0: all
   bool neighbours = false;   // the two elements of a pair are stored side by side, not rotary_dim / 2 apart
   QkNorm norm = {};

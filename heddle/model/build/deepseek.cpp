@@ -77,7 +77,7 @@ Tensor attention(Builder& b, const DeepseekConfig& c, i32 l, Tensor h, Tensor ro
   Tensor latents = b.linear("latents", h, latent_rows(c, at));
   latents = b.rope("key_rope", latents, rotary, {.query = 0, .kv = 1, .dim = turned}, turned);
   b.append("append_key", latents, pages.keys);
-  Tensor q = queries(b, c, at, h, latents);
+  Tensor q = b.gain("query_gain", queries(b, c, at, h, latents), query_gains(c.query_rope));
   q = b.rope("query_rope", q, rotary, {.query = heads, .kv = 0, .dim = turned}, turned);
   const Tensor latent = b.rms_norm("latent_norm", columns_of(latents, turned, c.kv_lora_rank),
                                    at + "kv_a_layernorm.weight", kLatentRms);

@@ -44,7 +44,10 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   Rows gate_up, down;
   const std::string input = names.at + names.stacked_input, output = names.at + names.stacked_output;
   const std::vector<int64_t> plain = {count, 2 * inner, hidden};
-  if (b.has(input) && names.may_be_transposed && b.shape(input) != plain) {
+  using Stack = ExpertNames::Stack;
+  const bool by_columns =
+      names.stack == Stack::kColumns || (names.stack == Stack::kEither && b.shape(input) != plain);
+  if (b.has(input) && by_columns) {
     gate_up = transposed_experts(input, count, 2 * inner, hidden);
     down = transposed_experts(output, count, hidden, inner);
   } else if (b.has(input)) {
@@ -57,10 +60,11 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   gate_up.order = interleave_each(count, inner);
 
   const Routes routes = b.route("router", h, {.sources = {{names.at + names.router, count}}}, routing);
+  if (routing.scales_input) h = b.expert_sum("experts.input", h, routes);
   h = b.expert_linear("experts.gate_up", h, routes, gate_up);
   h = b.gate("experts.gate", h, activation_kind(act));
   h = b.expert_linear("experts.down", h, routes, down);
-  return b.expert_sum("experts.sum", h, routes);
+  return routing.scales_input ? h : b.expert_sum("experts.sum", h, routes);
 }
 
 Tensor grouped_mixture(Builder& b, const GroupedExperts& e, HiddenAct act, const std::string& at, Tensor h,
@@ -71,11 +75,11 @@ Tensor grouped_mixture(Builder& b, const GroupedExperts& e, HiddenAct act, const
                   .normalise = e.norm_topk_prob,
                   .groups = e.n_group,
                   .groups_kept = e.topk_group,
+                  .scores_of_group = e.scores_of_group,
                   .scale = e.routed_scaling_factor};
   if (e.scores_by_sigmoid) {
     const std::string beside = at + "e_score_correction_bias";  // as EXAONE's files name it
     routing.bias = b.has(beside) ? beside : at + "gate.e_score_correction_bias";
-    routing.scores_of_group = 2;
   }
   const Tensor chosen = mixture(b, {at}, e.moe_intermediate_size, act, routing, h);
   const GatedMlp shared{at + "shared_experts.", e.moe_intermediate_size * e.n_shared_experts, act, bias};

@@ -23,8 +23,12 @@ struct ExpertNames {
   const char* stacked_input = "experts.gate_up_proj";
   const char* stacked_output = "experts.down_proj";
   const char* router = "gate.weight";
-  bool may_be_transposed =
-      false;  // stacked matrices are [experts, cols, rows] where they are not [experts, rows, cols]
+  enum class Stack : unsigned char {
+    kRows,     // stacked matrices are [experts, rows, cols]
+    kEither,   // [experts, cols, rows] where they are not [experts, rows, cols]
+    kColumns,  // [experts, cols, rows]
+  };
+  Stack stack = Stack::kRows;
 };
 
 // The matrices [rows, cols] of all experts, which `tensor` has as [experts, cols, rows].
@@ -33,8 +37,8 @@ Rows transposed_experts(const std::string& tensor, i32 experts, i32 rows, i32 co
 // at + "block_sparse_moe.", as the first files name a mixture, or at + "mlp.", as transformers' modules do.
 std::string block_of_experts(const Builder& b, const std::string& at);
 
-// share_0 expert_0(h) + share_1 expert_1(h) + ..., over the experts that the router chooses.
-// `inner` is their width.
+// share_0 expert_0(h) + share_1 expert_1(h) + ..., over the experts that the router chooses; with routing.scales_input
+// expert(share h), of one expert. `inner` is their width.
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
                Tensor h);
 

@@ -12,6 +12,7 @@
 #include "heddle/model/hf/granite_config.h"
 #include "heddle/model/hf/layer_norm_config.h"
 #include "heddle/model/hf/lfm2_config.h"
+#include "heddle/model/hf/llama4_config.h"
 #include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/llama_kin_config.h"
 #include "heddle/model/hf/mistral_config.h"
@@ -156,6 +157,7 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_dots1_config); });
   run([&] { read_mixture(config, heddle::read_exaone_moe_config); });
   run([&] { read_deepseek(config, heddle::read_glm4_moe_lite_config); });
+  run([&] { read_deepseek(config, heddle::read_mistral4_config); });
   run([&] { read_mixture(config, heddle::read_gpt_oss_config); });
   const auto each = [&](auto... readers) { (run([&] { read_decoder(config, readers); }), ...); };
   each(heddle::read_gemma_config, heddle::read_phi3_config, heddle::read_smollm3_config,
@@ -166,7 +168,7 @@ void read_all(const Config& config) {
        heddle::read_glm4_config, heddle::read_cohere_config, heddle::read_cohere2_config,
        heddle::read_starcoder2_config, heddle::read_stablelm_config, heddle::read_arcee_config,
        heddle::read_nemotron_config, heddle::read_gpt_neox_config, heddle::read_phi_config,
-       heddle::read_falcon_config);
+       heddle::read_falcon_config, heddle::read_llama4_config);
   run([&] { (void)config.dtype(); });
 }
 

@@ -13,6 +13,7 @@
 #include "heddle/model/hf/granite_config.h"
 #include "heddle/model/hf/layer_norm_config.h"
 #include "heddle/model/hf/lfm2_config.h"
+#include "heddle/model/hf/llama4_config.h"
 #include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/llama_kin_config.h"
 #include "heddle/model/hf/mistral_config.h"
@@ -269,6 +270,51 @@ TEST(FamilyConfigs, Lfm2AdjustsTheWidthOfItsMlp) {
   EXPECT_FALSE(read(R"("tie_embedding":false)").tie_word_embeddings);
   EXPECT_EQ(read(R"("full_attn_idxs":[2])").convolves, std::vector<bool>({true, true, false, true}));
   expect_refused([] { read_lfm2_moe_config(family_config()); }, "layer_types");
+}
+
+TEST(FamilyConfigs, Llama4SaysWhichLayersTurnAndHaveExpertsAndChunks) {
+  const Llama4Config c =
+      read_llama4_config(family_config(R"("num_key_value_heads":8,"interleave_moe_layer_step":2)"));
+  EXPECT_EQ(c.turns, (std::vector<bool>{true, true, true, false}));
+  EXPECT_EQ(c.sparse, (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(c.chunk, 8192);
+  EXPECT_EQ(c.rope.max_positions, 128);
+  const auto within = [](const char* keys) {
+    return read_llama4_config(family_config(keys)).rope.max_positions;
+  };
+  EXPECT_EQ(within(R"("num_key_value_heads":8,"attention_chunk_size":64)"), 64);
+  const Llama4Config other = read_llama4_config(
+      family_config(R"("num_key_value_heads":8,"moe_layers":[],"no_rope_layers":[0,0,0,0],"attn_scale":0.5,
+                       "attention_chunk_size":null,"attn_temperature_tuning":false)"));
+  EXPECT_EQ(other.sparse, std::vector<bool>(4, false));
+  EXPECT_EQ(other.chunk, 0);
+  EXPECT_EQ(other.attn_scale, 0);
+  for (const auto& [keys, part] :
+       {std::pair{R"("attention_chunk_size":null)", "attention_chunk_size"},
+        {R"("num_experts_per_tok":2)", "a token may take one expert"},
+        {R"("no_rope_layers":[1,0])", "no_rope_layers"},
+        {R"("layer_types":["full_attention"])", "layer_types"},
+        {R"("layer_types":["full_attention","sliding_attention","full_attention","full_attention"])",
+         "full_attention or chunked_attention"}})
+    expect_refused(
+        [&, keys = keys] {
+          read_llama4_config(family_config(std::string(R"("num_key_value_heads":8,)") + keys));
+        },
+        part);
+}
+
+TEST(FamilyConfigs, Mistral4TurnsThePartOfAHeadThatItsRopeSays) {
+  const std::string sizes = R"("qk_nope_head_dim":6,"qk_rope_head_dim":10,"rope_parameters":)";
+  const std::string yarn =
+      R"({"rope_type":"yarn","factor":8,"original_max_position_embeddings":16,"llama_4_scaling_beta":0.1)";
+  const DeepseekConfig c = read_mistral4_config(family_config(sizes + yarn + "}"));
+  EXPECT_EQ(c.rope.rotary_dim, 10);
+  EXPECT_EQ(c.rope.query_beta, 0);
+  EXPECT_EQ(c.query_rope.query_beta, 0.1);
+  EXPECT_EQ(c.experts.scores_of_group, 2);
+  expect_refused(
+      [&] { read_mistral4_config(family_config(sizes + yarn + R"(,"partial_rotary_factor":0.5})")); },
+      "qk_rope_head_dim");
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ void read_grouped_experts(const Config& config, const GroupedExperts& defaults, 
   if (e.n_routed_experts % e.n_group != 0)
     config.reject("n_group", fmt::format("must divide {}", keys.routed));
   if (e.topk_group > e.n_group) config.reject("topk_group", "must be at most n_group");
-  if (e.scores_by_sigmoid && e.n_routed_experts / e.n_group < 2)
+  if (e.scores_of_group == 2 && e.n_routed_experts / e.n_group < 2)
     config.reject("n_group", "leaves groups of one expert; the scores of a group are its best two");
   e.num_experts_per_tok = read_count(config, "num_experts_per_tok", defaults.num_experts_per_tok,
                                      e.n_routed_experts / e.n_group * e.topk_group);

@@ -12,8 +12,8 @@ struct GroupedExperts {
   int n_group = 1, topk_group = 1;
   double routed_scaling_factor = 1;
   bool norm_topk_prob = false;
-  bool scores_by_sigmoid =
-      true;  // and with a bias for the choice, and groups by their best two; else by softmax
+  bool scores_by_sigmoid = true;  // and with a bias for the choice; else by softmax
+  int scores_of_group = 2;        // a group's score is the sum of so many of its best
 };
 
 // Keys that a family's class names otherwise.
@@ -22,7 +22,7 @@ struct GroupedExpertsKeys {
   const char* shared = "n_shared_experts";
 };
 
-// Reads all but scores_by_sigmoid. `defaults` has what a file may lack; where it has no n_routed_experts, n_shared_experts or
+// Reads all but scores_by_sigmoid and scores_of_group. `defaults` has what a file may lack; where it has no n_routed_experts, n_shared_experts or
 // num_experts_per_tok, a file must have it.
 void read_grouped_experts(const Config& config, const GroupedExperts& defaults, GroupedExperts& experts,
                           const GroupedExpertsKeys& keys = {});

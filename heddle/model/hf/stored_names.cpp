@@ -31,6 +31,7 @@ constexpr OtherPart kOtherParts[] = {
     {"vision_model.", "the image encoder"},
     {"visual.", "the image encoder"},
     {"multi_modal_projector.", "the image encoder"},
+    {"mm_projector.", "the image encoder"},
     {"embed_vision.", "the image encoder"},
     {"audio_tower.", "the audio encoder"},
     {"embed_audio.", "the audio encoder"},
