@@ -12,8 +12,11 @@ struct DeltaExample {
   i32 batch, positions, heads, dim, columns;
   bool begins;
 };
-constexpr DeltaExample kDeltaExamples[] = {
-    {2, 5, 2, 8, 9, true}, {1, 1, 1, 1, 1, false}, {1, 70, 2, 24, 40, true}, {1, 33, 1, 64, 32, false}};
+constexpr DeltaExample kDeltaExamples[] = {{2, 5, 2, 8, 9, true},
+                                           {1, 1, 1, 1, 1, false},
+                                           {1, 70, 2, 24, 40, true},
+                                           {1, 33, 1, 64, 32, false},
+                                           {1, 70, 2, 32, 80, true}};
 
 // Keys of length 1 or less, betas up to 1, decays up to 1: states stay small.
 template <class Args>

@@ -5,6 +5,7 @@
 namespace heddle::gated_delta_rule {
 
 std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -104,7 +105,9 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
+    op.kernel = kernel;
     op.gradient = {{"gated_delta_rule_backward"}};
+    op.traits = {.spreads_nan = true};
     return op;
   }();
   return spec;

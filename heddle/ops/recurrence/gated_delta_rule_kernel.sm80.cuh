@@ -1,0 +1,275 @@
+// gated_delta_rule as whole kernels for bf16, a chunk at a time. In a chunk that begins with the state S, let d_i be the decay from its
+// begin to position i, and
+//   L_ij = d_i / d_j beta_j k_i'k_j   for j < i
+// Then errors of the chunk are (I + L)^-1 (v - d S'k), so that a state meets only prepared keys and values, (I + L)^-1 d k and
+// (I + L)^-1 v (Yang et al., 2024: the WY form). Three launches: `Prepare` does what needs no state, for all chunks at the same time;
+// `Kernel` goes through the chunks, with the state in registers; `Answer` makes y, for all chunks at the same time. States, prepared keys and errors are multiplied as sums of two bf16. No sum's order depends on the device.
+#pragma once
+
+#include "heddle/ops/recurrence/delta_state_kernel.sm80.cuh"
+#include "heddle/ops/recurrence/gated_delta_rule.h"
+
+namespace heddle::device::gated_delta_rule {
+
+using namespace delta;
+
+struct KernelConfig {
+  static constexpr i32 kKernel = 1;
+  static constexpr i32 kDim = 128;      // elements of a key
+  static constexpr i32 kColumns = 128;  // elements of a value
+  static constexpr i32 kWarps = 4;      // a scan has, each with 16 columns of the state
+};
+
+// Stores prepared values to `error`, and a chunk's record to the workspace.
+template <class Config>
+struct Prepare {
+  static constexpr u32 kThreads = kDeltaThreads;
+  static constexpr i32 kDim = Config::kDim, kPitch = delta_pitch(kDim), kLine = kDeltaLine;
+  static constexpr GatedDeltaRule kTypes = Config::types();
+  static constexpr tile::Budget kBudget = delta_prepare_budget(kDim, 0);  // values are last
+
+  static void run(const GatedDeltaRule& a, const TensorMap*, u8* workspace) {
+    u8* const chip = arch::dynamic_shared();
+    const auto floats = [&](u32 offset) { return reinterpret_cast<float*>(chip + offset); };
+    u8* const keys = chip + kBudget.offset("keys");
+    u8* const values = chip + kBudget.offset("values");
+    float* const couplings = floats(kBudget.offset("couplings"));
+    float* const inverse = floats(kBudget.offset("inverse"));
+    float* const decays = floats(kBudget.offset("decays"));
+    float* const betas = floats(kBudget.offset("betas"));
+    const i32 chunks = delta_chunks(a.q.size[1]), at = i32(blockIdx.x), warp = i32(threadIdx.x) / 32;
+    const Chunk chunk = Chunk::of(a, at / chunks, at % chunks);
+    copy_rows<kDim, kThreads>(keys, a.k, chunk);
+    copy_rows<Config::kColumns, kThreads>(values, a.v, chunk);
+    arch::commit_copies();
+    if (warp == 0) store_gates<kTypes.g.dtype, kTypes.beta.dtype>(decays, betas, a, chunk);
+    arch::wait_copies(0);
+    __syncthreads();
+    multiply_rows<kDim>(keys, keys, [&](i32 i, i32 j, float product) {
+      couplings[i * kLine + j] = j < i ? decay(decays[i] - decays[j]) * product * betas[j] : 0.0f;
+    });
+    __syncthreads();
+    if (warp == 0) invert(couplings, inverse);
+    __syncthreads();
+    store_values(a, chunk, inverse, values);
+    u8* const record = workspace + i64(at) * DeltaRecord{kDim}.bytes();
+    store_keys(record, inverse, decays, keys);
+    if (warp == 0) {
+      float* const factors = reinterpret_cast<float*>(record + 2 * DeltaRecord{kDim}.plane());
+      const float all = decays[kDeltaChunk - 1];
+      factors[lane()] = betas[lane()] * decay(all - decays[lane()]);
+      if (lane() == 0) factors[kDeltaChunk] = decay(all);
+    }
+  }
+
+ private:
+  // Each lane has a column of (I + couplings)^-1.
+  static void invert(const float* couplings, float* inverse) {
+    float column[kDeltaChunk];
+#pragma unroll
+    for (i32 i = 0; i < kDeltaChunk; ++i) {
+      float sum = i == i32(lane()) ? 1.0f : 0.0f;
+#pragma unroll
+      for (i32 j = 0; j < i; ++j) sum -= couplings[i * kLine + j] * column[j];
+      inverse[i * kLine + i32(lane())] = column[i] = sum;
+    }
+  }
+
+  static void store_values(const GatedDeltaRule& a, const Chunk& chunk, const float* inverse,
+                           const u8* values) {
+    multiply_square<Config::kColumns, kThreads>(
+        [&](i32 i, i32 j) { return inverse[i * kLine + j]; }, values,
+        [&](i32 i, i32 column, float first, float second) {
+          if (chunk.has(i)) *reinterpret_cast<float2*>(chunk.at<4>(a.error, i, column)) = {first, second};
+        });
+  }
+
+  static void store_keys(u8* record, const float* inverse, const float* decays, const u8* keys) {
+    multiply_square<kDim, kThreads>(
+        [&](i32 i, i32 j) { return inverse[i * kLine + j] * decay(decays[j]); }, keys,
+        [&](i32 i, i32 column, float first, float second) {
+          const Halves halves = Halves::of(first, second);
+          u32* const to = reinterpret_cast<u32*>(record + (i * kDim + column) * 2);
+          to[0] = halves.high, to[DeltaRecord{kDim}.plane() / 4] = halves.low;
+        });
+  }
+};
+
+// Goes through the chunks of a head with 16 columns of the state a warp. Stores the states before chunks, errors and the last state.
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = 32 * Config::kWarps;
+  static constexpr i32 kDim = Config::kDim, kColumns = Config::kColumns, kPart = 16 * Config::kWarps;
+  static constexpr i32 kPlane = kDeltaChunk * delta_pitch(kDim), kStage = delta_stage_bytes(kDim);
+  static constexpr tile::Budget kBudget = delta_scan_budget(kDim);
+  static constexpr GatedDeltaRule kTypes = Config::types();
+
+  static void run(const GatedDeltaRule& a, const TensorMap*, u8* workspace) {
+    constexpr i32 kParts = (kColumns + kPart - 1) / kPart;
+    const i32 head = i32(blockIdx.x) / kParts, chunks = delta_chunks(a.q.size[1]);
+    const i32 column = i32(blockIdx.x) % kParts * kPart + i32(threadIdx.x) / 32 * 16;
+    const bool works = column < kColumns;
+    const u8* const records = workspace + i64(head) * chunks * DeltaRecord{kDim}.bytes();
+    u8* const stages = arch::dynamic_shared() + kBudget.offset("stages");
+    const auto fill = [&](i32 number) {
+      if (number < chunks) {
+        u8* const stage = stages + number % kDeltaStages * kStage;
+        copy_record<kDim, kThreads, DeltaRecord>(stage, stage + 3 * kPlane,
+                                                 records + i64(number) * DeltaRecord{kDim}.bytes());
+        copy_rows<kDim, kThreads>(stage + 2 * kPlane, a.k, Chunk::of(a, head, number));
+      }
+      arch::commit_copies();
+    };
+    for (i32 number = 0; number < kDeltaStages - 1; ++number) fill(number);
+    State<kDim, kColumns> state;
+    ChunkSums prepared;
+    Chunk chunk = Chunk::of(a, head, 0);
+    if constexpr (kTypes.s0.rank > 0)
+      state.template load<kTypes.s0.dtype>(a.s0, chunk.batch, chunk.head, works ? column : 0);
+    else
+      state.clear();
+    if (works) load_values(prepared, a, chunk, column);
+    const auto place = [&](const Tensor& states, i64 number) {
+      return reinterpret_cast<float*>(states.data) + number * (kDim * kColumns) + column;
+    };
+#pragma unroll 1
+    for (i32 number = 0; number < chunks; ++number) {
+      arch::wait_copies(kDeltaStages - 2);
+      __syncthreads();  // the stage is there, and all have read the one that is filled next
+      fill(number + kDeltaStages - 1);
+      if (!works) continue;
+      const u8* const stage = stages + number % kDeltaStages * kStage;
+      state.store(place(a.starts, i64(head) * chunks + number));
+      ChunkSums errors;
+      copy(errors, prepared);
+      const Chunk next = Chunk::of(a, head, min(number + 1, chunks - 1));
+      load_values(prepared, a, next, column);
+      state.template meet<true>(errors, stage);
+      store_errors(a, chunk, column, errors);
+      const float* const factors = reinterpret_cast<const float*>(stage + 3 * kPlane);
+      each_sum(errors, [&](float& value, i32 position, i32) { value *= factors[lane_row() + position]; });
+      state.decay(factors[kDeltaChunk]);
+      state.add(errors, stage + 2 * kPlane);
+      chunk = next;
+    }
+    if (works) state.store(place(a.last, head));
+  }
+
+ private:
+  // The transpose of errors, or of prepared values, which lie where errors will. What is loaded after the last position is not used.
+  static void load_values(ChunkSums& to, const GatedDeltaRule& a, const Chunk& chunk, i32 column) {
+    const float* const from = reinterpret_cast<const float*>(chunk.at<4>(a.error, 0, column + lane_column()));
+    const i32 most = a.q.size[1] - chunk.first - 1, stride = i32(a.error.stride[1]);
+    each_sum(to, [&](float& value, i32 position, i32 at) {
+      value = from[min(lane_row() + position, most) * stride + at];
+    });
+  }
+  static void store_errors(const GatedDeltaRule& a, const Chunk& chunk, i32 column, ChunkSums& errors) {
+    float* const to = reinterpret_cast<float*>(chunk.at<4>(a.error, lane_row(), column + lane_column()));
+    const i32 left = a.q.size[1] - chunk.first - lane_row(), stride = i32(a.error.stride[1]);
+    each_sum(errors, [&](float& value, i32 position, i32 at) {
+      value = told(value);
+      if (position < left) to[position * stride + at] = value;
+    });
+  }
+};
+
+// y of a chunk from the state before it and its errors.
+template <class Config>
+struct Answer {
+  static constexpr u32 kThreads = kDeltaThreads;
+  static constexpr i32 kDim = Config::kDim, kPitch = delta_pitch(kDim), kLine = kDeltaLine;
+  static constexpr i32 kColumns = Config::kColumns;
+  static constexpr tile::Budget kBudget = delta_answer_budget(kDim);
+  static constexpr GatedDeltaRule kTypes = Config::types();
+
+  static void run(const GatedDeltaRule& a, const TensorMap*, u8*) {
+    u8* const chip = arch::dynamic_shared();
+    u8* const queries = chip + kBudget.offset("queries");
+    u8* const keys = chip + kBudget.offset("keys");
+    float* const scores = reinterpret_cast<float*>(chip + kBudget.offset("scores"));
+    float* const decays = reinterpret_cast<float*>(chip + kBudget.offset("decays"));
+    float* const betas = reinterpret_cast<float*>(chip + kBudget.offset("betas"));
+    const i32 chunks = delta_chunks(a.q.size[1]), at = i32(blockIdx.x), warp = i32(threadIdx.x) / 32;
+    const Chunk chunk = Chunk::of(a, at / chunks, at % chunks);
+    const float scale = a.scale == 0.0f ? 1.0f / sqrtf(float(kDim)) : a.scale;
+    copy_rows<kDim, kThreads>(queries, a.q, chunk);
+    copy_rows<kDim, kThreads>(keys, a.k, chunk);
+    arch::commit_copies();
+    if (warp == 0) store_gates<kTypes.g.dtype, kTypes.beta.dtype>(decays, betas, a, chunk);
+    arch::wait_copies(0);
+    __syncthreads();
+    multiply_rows<kDim>(queries, keys, [&](i32 i, i32 j, float product) {
+      scores[i * kLine + j] = j <= i ? scale * decay(decays[i] - decays[j]) * product * betas[j] : 0.0f;
+    });
+    __syncthreads();
+    for (i32 n = 8 * warp; n < kColumns; n += 8 * i32(kThreads) / 32) {
+      float sums[2][4] = {};
+      add_state(sums, a, chunk, queries, n);
+#pragma unroll
+      for (i32 m = 0; m < 2; ++m)
+#pragma unroll
+        for (i32 i = 0; i < 4; ++i) sums[m][i] *= scale * decay(decays[16 * m + i32(lane()) / 4 + i / 2 * 8]);
+      add_errors(sums, a, chunk, scores, n);
+      store(a, chunk, n, sums);
+    }
+  }
+
+ private:
+  // sums += queries times columns [n, n + 8) of the state.
+  static void add_state(float (&sums)[2][4], const GatedDeltaRule& a, const Chunk& chunk, const u8* queries,
+                        i32 n) {
+    const i64 before =
+        (i64(chunk.batch) * a.q.size[2] + chunk.head) * delta_chunks(a.q.size[1]) + chunk.number;
+    const float* const state = reinterpret_cast<const float*>(a.starts.data) + before * (kDim * kColumns) +
+                               i32(lane()) % 4 * 2 * kColumns + n + i32(lane()) / 4;
+    const auto value = [&](i32 row) { return state[row * kColumns]; };
+#pragma unroll
+    for (i32 s = 0; s < kDim / 16; ++s) {
+      const Halves first = Halves::of(value(16 * s), value(16 * s + 1));
+      const Halves second = Halves::of(value(16 * s + 8), value(16 * s + 9));
+#pragma unroll
+      for (i32 m = 0; m < 2; ++m) {
+        u32 left[4];
+        load_left(left, queries + 16 * m * kPitch, kPitch, 16 * s);
+        arch::multiply_add<true>(sums[m], left, {first.low, second.low});
+        arch::multiply_add<true>(sums[m], left, {first.high, second.high});
+      }
+    }
+  }
+
+  // sums += scores times columns [n, n + 8) of the errors.
+  static void add_errors(float (&sums)[2][4], const GatedDeltaRule& a, const Chunk& chunk,
+                         const float* scores, i32 n) {
+    const float* const errors = reinterpret_cast<const float*>(chunk.at<4>(a.error, 0, n + i32(lane()) / 4));
+    const i32 left = a.q.size[1] - chunk.first, stride = i32(a.error.stride[1]);
+    const auto value = [&](i32 row) {
+      const i32 position = row + i32(lane()) % 4 * 2;
+      return position < left ? errors[position * stride] : 0.0f;
+    };
+#pragma unroll
+    for (i32 s = 0; s < kDeltaChunk / 16; ++s) {
+      const Halves first = Halves::of(value(16 * s), value(16 * s + 1));
+      const Halves second = Halves::of(value(16 * s + 8), value(16 * s + 9));
+#pragma unroll
+      for (i32 m = 0; m < 2; ++m) {
+        const Left left = Left::of(16 * m, 16 * s, [&](i32 i, i32 j) { return scores[i * kLine + j]; });
+        add_product(sums[m], left, {first.high, second.high}, {first.low, second.low});
+      }
+    }
+  }
+
+  static void store(const GatedDeltaRule& a, const Chunk& chunk, i32 n, const float (&sums)[2][4]) {
+#pragma unroll
+    for (i32 m = 0; m < 2; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) {
+        const i32 i = 16 * m + i32(lane()) / 4 + 8 * half;
+        if (chunk.has(i))
+          *reinterpret_cast<u32*>(chunk.at<2>(a.y, i, n + i32(lane()) % 4 * 2)) =
+              arch::pack_bf16(sums[m][2 * half], sums[m][2 * half + 1]);
+      }
+  }
+};
+
+}  // namespace heddle::device::gated_delta_rule
