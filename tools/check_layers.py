@@ -68,6 +68,7 @@ PYTHON_LAYERS = {
     "heddle.tile_language": 8,
     "heddle.tune": 8,
     "heddle.profile": 9,
+    "heddle.serve": 9,
 }
 ANYTHING = ("tests", "bench", "examples")  # these cross folders on purpose
 SEES_OPS = ("heddle/model", "tests")

@@ -18,6 +18,7 @@ struct MadeAnswer {
   std::string stop;                 // the stop string that ended it
   std::vector<AnswerToken> tokens;  // with log-probabilities, where they are wanted
   size_t count = 0;                 // tokens, with the one that ended it
+  size_t reasoning_count = 0;       // tokens with which reasoning came
 };
 
 // Log-probabilities of a prompt's tokens from the second on.
@@ -53,5 +54,7 @@ float written_logprob(float value);
 // `asked` and `model` outlive the forms.
 std::unique_ptr<AnswerForm> completion_form(const Asked& asked, const ServedModel& model);
 std::unique_ptr<AnswerForm> chat_form(const Asked& asked, const ServedModel& model);
+std::unique_ptr<AnswerForm> message_form(const Asked& asked, const ServedModel& model);
+std::unique_ptr<AnswerForm> response_form(const Asked& asked, const ServedModel& model);
 
 }  // namespace heddle

@@ -41,6 +41,16 @@ std::span<const Api::Endpoint> Api::endpoints() {
       {.method = "POST", .path = "/detokenize", .answer = &Api::detokenize},
       {.method = "POST", .path = "/v1/completions", .read = read_completion, .form = completion_form},
       {.method = "POST", .path = "/v1/chat/completions", .read = read_chat, .form = chat_form},
+      {.method = "POST", .path = "/v1/responses", .read = read_response, .form = response_form},
+      {.method = "POST",
+       .path = "/v1/messages",
+       .read = read_message,
+       .form = message_form,
+       .errors = ErrorForm::kAnthropic},
+      {.method = "POST",
+       .path = "/v1/messages/count_tokens",
+       .answer = &Api::count_message,
+       .errors = ErrorForm::kAnthropic},
   };
   return kAll;
 }
@@ -199,6 +209,13 @@ HttpResponse Api::tokenize(const std::string& body) const {
   return {.body =
               Json::object({{"count", tokens.size()}, {"max_model_len", model.context}, {"tokens", tokens}})
                   .dump()};
+}
+
+HttpResponse Api::count_message(const std::string& body) const {
+  Json parsed = parse_body(body);
+  if (parsed.is_object()) parsed["max_tokens"] = 1;
+  const Asked asked = read_message(parsed, serving_.load()->model);
+  return {.body = Json::object({{"input_tokens", asked.prompts[0].tokens.size()}}).dump()};
 }
 
 HttpResponse Api::detokenize(const std::string& body) const {

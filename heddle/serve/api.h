@@ -59,6 +59,7 @@ class Api : public HttpHandler {
   HttpResponse metrics_page(const std::string& body) const;
   HttpResponse models(const std::string& body) const;
   HttpResponse tokenize(const std::string& body) const;
+  HttpResponse count_message(const std::string& body) const;
   HttpResponse detokenize(const std::string& body) const;
 
   const ApiOptions options_;

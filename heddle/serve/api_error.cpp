@@ -29,11 +29,11 @@ const char* type_of(int status, ErrorForm form) {
   return form == ErrorForm::kAnthropic ? "api_error" : "server_error";
 }
 
+}  // namespace
+
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
-
-}  // namespace
 
 ApiError api_error_of(const std::exception_ptr& error) {
   try {

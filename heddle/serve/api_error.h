@@ -36,6 +36,7 @@ enum class ErrorForm { kOpenAi, kAnthropic };
 // Makes an ApiError of any exception: a mistake of the caller is 400, a full queue 429, all else 500.
 ApiError api_error_of(const std::exception_ptr& error);
 Json json_of(const ApiError& error, ErrorForm form);
+Json text_or_null(const std::string& text);  // null where it is empty
 HttpResponse response_of(const ApiError& error, ErrorForm form = ErrorForm::kOpenAi);
 
 }  // namespace heddle

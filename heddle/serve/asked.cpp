@@ -42,12 +42,15 @@ void open_arguments(Json& calls) {
   calls = std::move(opened);
 }
 
-Json as_templates_read(const Json& message, const JsonView& view) {
-  view.at("role").as_string();
-  Json made = message;
-  if (const auto content = view.find("content"); content && !content->is_string())
+Json as_templates_read(const JsonView& message) {
+  const JsonView role = message.at("role");
+  role.as_string();
+  Json made = message.value();
+  const auto content = message.find("content");
+  if (!content)
+    made["content"] = "";
+  else if (!content->is_string())
     made["content"] = joined(*content);
-  if (!message.find("content")) made["content"] = "";
   if (message.find("tool_calls")) open_arguments(made["tool_calls"]);
   return made;
 }
@@ -129,6 +132,13 @@ std::vector<i32> read_tokens(const JsonView& value, i32 vocab) {
   std::vector<i32> tokens;
   value.for_each_item([&](const JsonView& token) { tokens.push_back(i32(token.as_int(0, vocab - 1))); });
   return tokens;
+}
+
+Json read_messages(const JsonView& value) {
+  Json messages = Json::array();
+  value.for_each_item([&](const JsonView& message) { messages.push_back(as_templates_read(message)); });
+  if (messages.size() == 0) value.fail(ErrorCode::kIo, "at least one message is expected");
+  return messages;
 }
 
 void read_model(Fields& fields, const ServedModel& model) {
@@ -241,11 +251,7 @@ Asked read_chat(const Json& body, const ServedModel& model) {
   Asked asked{.settings = model.settings};
   Json variables = Json::object(), messages = Json::array();
   read_model(fields, model);
-  fields.need("messages", [&](const JsonView& value) {
-    value.for_each_item(
-        [&](const JsonView& message) { messages.push_back(as_templates_read(message.value(), message)); });
-    if (messages.size() == 0) value.fail(ErrorCode::kIo, "at least one message is expected");
-  });
+  fields.need("messages", [&](const JsonView& value) { messages = read_messages(value); });
   read_stream(fields, asked);
   read_n(fields, asked);
   read_tools(fields, variables);

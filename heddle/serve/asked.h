@@ -42,11 +42,15 @@ Json parse_body(const std::string& body);
 // Each reads the body of one endpoint. All throw ApiError.
 Asked read_completion(const Json& body, const ServedModel& model);  // /v1/completions
 Asked read_chat(const Json& body, const ServedModel& model);        // /v1/chat/completions
+Asked read_message(const Json& body, const ServedModel& model);     // /v1/messages
+Asked read_response(const Json& body, const ServedModel& model);    // /v1/responses
 
 // Parts of these.
 void read_model(Fields& fields, const ServedModel& model);
 // Reads the settings that heddle names as the request does, and refuses what is not done.
 void read_settings(Fields& fields, const ServedModel& model, Asked& asked);
+// The messages of a conversation in OpenAI's form, as templates read them: a text each, and arguments as objects.
+Json read_messages(const JsonView& value);
 // A conversation in OpenAI's form becomes a prompt. `variables` of the template come from the request.
 AskedPrompt prompt_of(Json messages, const Json& variables, const ServedModel& model);
 // Checks that prompts and answers fit the context. Without `most`, an answer may take what is left of it.

@@ -137,8 +137,10 @@ void Exchange::took(size_t index, AnswerToken token) {
   (answer.count == 0 ? shared_.metrics.first_token : shared_.metrics.between_tokens).add(seconds);
   if (record_.first_token == 0) record_.first_token = seconds;
   ++answer.count, ++made_.answer_tokens;
+  answer.reasoning_count += !token.reasoning.empty();
   answer.text += token.text;
   answer.reasoning += token.reasoning;
+  if (token.reason == "eos") token.logprobs.reset();  // the text has nothing of this token
   answer.reason = token.reason;
   answer.stop = token.stop;
   if (asked_.streams) return reply_->write(form_->token(index, token));
