@@ -10,8 +10,8 @@ from torch.nn.attention.flex_attention import create_block_mask as block_mask_of
 import heddle
 from heddle import attention
 from heddle.flex import gradients
-from heddle.flex.expression import SCORE, TRUE, split_band
-from heddle.flex.masks import evaluate
+from heddle.flex.expression import SCORE, TRUE, Band, split_band
+from heddle.flex.masks import evaluate, index_outside
 from heddle.flex.trace import Captured, trace_mask, trace_score
 
 BATCH, HEADS, LENGTH = 2, 4, 70
@@ -36,6 +36,7 @@ def exact(q, k, v, score_mod=None, mask_mod=None):
         score = score_mod(score, *at)
     seen = mask_mod(*at) if mask_mod else torch.tensor(True)
     score = score.masked_fill(~seen, -math.inf)
+    seen = seen.expand(score.shape)
     some = seen.any(-1, keepdim=True)
     return torch.softmax(score.where(some, 0), -1) * some @ v, torch.logsumexp(score, -1)
 
@@ -49,13 +50,13 @@ def inputs(queries=LENGTH, keys=LENGTH, groups=HEADS, dim=8, dtype=torch.float32
     return tensor(HEADS, queries), tensor(groups, keys), tensor(groups, keys)
 
 
-def compare(given, score_mod=None, mask_mod=None, block=32, error=1e-5):
+def compare(given, score_mod=None, mask_mod=None, block=32, error=1e-5, outer=(None, None)):
     """Compares results, sums and gradients."""
     q, k, v = given
     mask = None
     if mask_mod:
         mask = attention.create_block_mask(
-            mask_mod, None, None, q.shape[2], k.shape[2], device="cpu", BLOCK_SIZE=block
+            mask_mod, *outer, q.shape[2], k.shape[2], device="cpu", BLOCK_SIZE=block
         )
     y, lse = attention.flex_attention(q, k, v, score_mod, mask, enable_gqa=True, return_lse=True)
     wanted, wanted_lse = exact(q, k, v, score_mod, mask_mod)
@@ -96,7 +97,16 @@ def test_half_precision():
     compare(inputs(dtype=torch.bfloat16), everything, MASK, error=2e-2)
 
 
-@pytest.mark.parametrize("mask_mod", [attention.causal, attention.sliding_window(9)])
+BANDS = {
+    "causal": attention.causal,
+    "window": attention.sliding_window(9),
+    "later keys": lambda b, h, q, kv: (kv <= q + 9) & (kv > q + 5),
+    "earlier keys": lambda b, h, q, kv: (kv < q - 3) & (kv > q - 20),
+    "none": lambda b, h, q, kv: (kv < q) & (kv > q),
+}
+
+
+@pytest.mark.parametrize("mask_mod", BANDS.values(), ids=BANDS)
 def test_bands_are_compiled_into_nothing(mask_mod):
     before = attention.compilations()
     compare(inputs(), mask_mod=mask_mod)
@@ -215,6 +225,34 @@ MASKS = {
 }
 
 
+@pytest.mark.parametrize("second", MASKS)
+def test_pairs_of_masks_compile_nothing_more(second):
+    compare(inputs(LENGTH, LENGTH, 2), mask_mod=MASKS["documents"])
+    before = attention.compilations()
+    for first in list(MASKS)[: list(MASKS).index(second) + 1]:
+        pair = MASKS[first], MASKS[second]
+        for made, block in ((attention.and_masks(*pair), 64), (attention.or_masks(*pair), 16)):
+            compare(inputs(33, LENGTH, 2), mask_mod=made, block=block, outer=(BATCH, HEADS))
+    assert attention.compilations() == before
+
+
+def test_cells_that_lists_cut_otherwise():
+    """Lists name blocks of 48 queries and 200 keys; cells have 128 of each."""
+    length = 300
+    ids = torch.arange(length) // 37
+
+    def mask_mod(b, h, q_idx, kv_idx):
+        return ((ids[q_idx] == ids[kv_idx]) | (kv_idx % 7 == h)) & (q_idx + b != 130)
+
+    q, k, v = inputs(length, length, 2)
+    mask = attention.create_block_mask(mask_mod, BATCH, HEADS, length, length, "cpu", BLOCK_SIZE=(48, 200))
+    y = attention.flex_attention(q, k, v, block_mask=mask, enable_gqa=True)
+    wanted, _ = exact(q, k, v, None, mask_mod)
+    torch.testing.assert_close(y.double(), wanted, rtol=1e-5, atol=1e-5)
+    made, right = (torch.autograd.grad(each.sum(), (q, k, v)) for each in (y, wanted))
+    torch.testing.assert_close(made, right, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("lengths", [(64, 64), (70, 33)])
 def test_blocks_are_those_of_torch(name, lengths):
@@ -239,6 +277,8 @@ def test_blocks_are_those_of_torch(name, lengths):
         (lambda b, h, q, kv: (kv <= q) & (q < kv + 8), 7, 0),
         (lambda b, h, q, kv: (q - kv).abs() <= 5, 5, 5),
         (lambda b, h, q, kv: (kv - q < 4) & (kv - q >= -2), 2, 3),
+        (lambda b, h, q, kv: (kv <= q + 9) & (kv > q + 9 - 4), -6, 9),
+        (lambda b, h, q, kv: (q > kv) & (q >= 0), None, -1),
     ],
 )
 def test_bands(mask_mod, left, right):
@@ -285,7 +325,7 @@ def test_what_cannot_be_traced_is_refused_with_its_line(score_mod, line):
 def test_wrong_calls_are_named():
     q, k, v = inputs()
     short = torch.zeros(3)
-    with pytest.raises(heddle.InvalidArgument, match="at least 4 elements"):
+    with pytest.raises(heddle.InvalidArgument, match="is read at 3; must be from -3 to 2"):
         attention.flex_attention(q, k, v, lambda score, b, h, i, j: score + short[h])
     with pytest.raises(heddle.InvalidArgument, match="enable_gqa"):
         attention.flex_attention(q, k[:, :2], v[:, :2])
@@ -296,6 +336,30 @@ def test_wrong_calls_are_named():
         attention.create_block_mask(MASK, None, None, 0, 64, device="cpu")
     with pytest.raises(heddle.Unsupported, match="kernel_options"):
         attention.flex_attention(q, k, v, kernel_options={"BLOCK_M": 64})
+
+
+@pytest.mark.parametrize(
+    ("index", "outside"),
+    [
+        (lambda h, i, j: i - j, -69),
+        (lambda h, i, j: (i - j).abs() + 1, 70),
+        (lambda h, i, j: torch.clamp(i - j, -70, 90), None),
+        (lambda h, i, j: i // 2 + j // 2 + 2, 70),
+        (lambda h, i, j: (7 * i + j) % 70, None),
+        (lambda h, i, j: i % 3 - 71, -71),
+    ],
+)
+def test_an_index_outside_of_a_captured_tensor(index, outside):
+    traced = trace_score(lambda score, b, h, i, j: torch.ones(70)[index(h, i, j)], Captured()).args[0]
+    assert index_outside(traced, 68 if outside == -69 else 70, (2, 4, 70, 70), Band()) == outside
+
+
+def test_a_band_says_how_far_apart_pairs_are():
+    traced = trace_score(lambda score, b, h, i, j: torch.ones(9)[i - j], Captured()).args[0]
+    sizes = (1, 1, 70, 70)
+    assert index_outside(traced, 9, sizes, Band(8, 0)) is None
+    assert index_outside(traced, 9, sizes, Band(9, 0)) == 9
+    assert index_outside(traced, 9, sizes, Band(8, 10)) == -10
 
 
 def test_a_block_mask_of_torch_is_taken():

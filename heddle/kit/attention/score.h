@@ -13,9 +13,10 @@ namespace heddle {
 struct ScorePlace {
   i32 batch, head, query, key;
   float query_number, key_number;
+  float apart;  // query - key
 
   static ScorePlace of(i32 batch, i32 head, i32 query, i32 key) {
-    return {batch, head, query, key, float(query), float(key)};
+    return {batch, head, query, key, float(query), float(key), float(query - key)};
   }
 };
 
@@ -36,6 +37,10 @@ struct SameScore {
 
   Scored of(float score, const ScorePlace&) const { return {score, 1}; }
   bool sees(const ScorePlace&) const { return true; }
+  // Bit 2 n + c: whether the query sees the key 8 n + c after that of the place, which is even; or whether such a query sees the
+  // key. They end with a cell of 128 queries and keys.
+  u32 keys_seen(const ScorePlace&) const { return ~0u; }
+  u32 queries_seen(const ScorePlace&) const { return ~0u; }
   // For all pairs of a block of a call's lists. The place is that of one of them.
   bool sees_all(const ScorePlace&) const { return true; }
 };

@@ -15,12 +15,17 @@ inline float load_element(const u8* from, i64 at) {
   return kType == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
 }
 
-// A pair whose query and key count from the first of a sequence, in the tensors. Where they have none, its indices are the last ones.
-inline ScorePlace place_in(const AttentionSequence& s, ScorePlace place) {
-  place.query = s.query_begin + min(place.query, s.queries() - 1);
-  place.key = s.key_begin + min(place.key, s.keys() - 1);
-  place.query_number += float(s.query_begin), place.key_number += float(s.key_begin);
-  return place;
+// The pair so many queries and keys after `first`, in the sequence. Where that has none, the indices are the last ones. Each float
+// takes one addition.
+inline ScorePlace place_in(const AttentionSequence& s, const ScorePlace& first, i32 queries, i32 keys) {
+  const i32 query = min(first.query + queries, s.query_end - 1), key = min(first.key + keys, s.key_end - 1);
+  return {first.batch,
+          first.head,
+          query,
+          key,
+          first.query_number + float(queries),
+          first.key_number + float(keys),
+          first.apart + float(queries - keys)};
 }
 
 // As list_of reads lists.

@@ -466,17 +466,18 @@ struct Kernel : Facts<Config> {
       const Work work = chip.shared_work().load();
       const AttentionMask all = attention_mask(a, work.tile.sequence);
       AttentionRange seen[2];
+      u32 bits[2];
 #pragma unroll
       for (i32 r = 0; r < 2; ++r) {
         const i32 key = first_key(work) + i32(row) + 8 * r;
         seen[r] = key < all.keys ? all.queries_of(key) : AttentionRange{0, 0};
+        bits[r] = function().queries_seen(place_of(work, head, first, 2 * r));
       }
 #pragma unroll
       for (i32 j = 0; j < kOwn / 2; ++j) {
         const AttentionRange& range = seen[j / 2 % 2];
         const i32 query = query_of(first, j);
-        bool is_seen = true;  // found without a branch, so that what it reads is read once
-        if constexpr (Score::kMasks) is_seen = function().sees(place_of(work, head, first, j));
+        const bool is_seen = bits[j / 2 % 2] >> (j / 4 * 2 + j % 2) & 1;
         if (!is_seen || query < range.begin || query >= range.end) s[j] = 0;
       }
     }
@@ -486,10 +487,9 @@ struct Kernel : Facts<Config> {
       return function().sees_all(ScorePlace::of(work.batch, head, first, work.tile.row));
     }
     ScorePlace place_of(const Work& work, i32 head, i32 first, i32 j) const {
-      const i32 after = j / 4 * 8 + j % 2, query = query_of(first, 0), key = first_key(work) + i32(row),
-                r = j / 2 % 2 * 8;
-      return place_in(work.tile.sequence, {work.batch, head, query + after, key + r,
-                                           float(query) + float(after), float(key) + float(r)});
+      const AttentionSequence& s = work.tile.sequence;
+      const i32 query = s.query_begin + query_of(first, 0), key = s.key_begin + first_key(work) + i32(row);
+      return place_in(s, ScorePlace::of(work.batch, head, query, key), j / 4 * 8 + j % 2, j / 2 % 2 * 8);
     }
     template <i32 kCount>
     void modify(i32 head, i32 first, u32 (&slope)[kCount]) {

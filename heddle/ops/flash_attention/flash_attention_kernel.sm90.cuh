@@ -347,12 +347,13 @@ struct Kernel {
       const KernelTile tile = chip.tile_of(turn).load();
       const AttentionMask all = attention_mask(a, tile.sequence);
       const AttentionRange seen[2] = {all.keys_of(row_of(tile)), all.keys_of(row_of(tile) + 8)};
+      const u32 bits[2] = {function().keys_seen(place_of(tile, begin, 0)),
+                           function().keys_seen(place_of(tile, begin, 2))};
 #pragma unroll
       for (i32 i = 0; i < kKeys / 2; ++i) {
         const AttentionRange& range = seen[i / 2 % 2];
         const i32 at = key_of(begin, i);
-        bool is_seen = true;  // found without a branch, so that what it reads is read once
-        if constexpr (Score::kMasks) is_seen = function().sees(place_of(tile, begin, i));
+        const bool is_seen = bits[i / 2 % 2] >> (i / 4 * 2 + i % 2) & 1;
         if (!is_seen || at < range.begin || at >= range.end) s[i] = RunningSoftmax::kMasked;
       }
     }
@@ -365,10 +366,10 @@ struct Kernel {
     }
     // The pair of score i.
     ScorePlace place_of(const KernelTile& tile, i32 begin, i32 i) const {
-      const i32 query = row_of(tile), below = i / 2 % 2 * 8, key = key_of(begin, 0),
-                after = i / 4 * 8 + i % 2;
-      return place_in(tile.sequence, {tile.batch, tile.head, query + below, key + after,
-                                      float(query) + float(below), float(key) + float(after)});
+      const AttentionSequence& s = tile.sequence;
+      const ScorePlace first =
+          ScorePlace::of(tile.batch, tile.head, s.query_begin + row_of(tile), s.key_begin + key_of(begin, 0));
+      return place_in(s, first, i / 2 % 2 * 8, i / 4 * 8 + i % 2);
     }
 
     void modify(i32 begin) {

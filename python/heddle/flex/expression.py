@@ -70,6 +70,8 @@ def _simpler(op, args):
         return b if a == TRUE else a if b == TRUE else FALSE if FALSE in (a, b) else None
     if op == "or":
         return b if a == FALSE else a if b == FALSE else TRUE if TRUE in (a, b) else None
+    if op == "ge" and a.op in INDICES and b == const(0):  # so transformers masks nothing
+        return TRUE
     if op == "where" and args[1] == args[2]:
         return b
     return None
@@ -87,6 +89,10 @@ def as_float(node):
         return const(float(node.data))
     if node.op in ("q", "kv"):
         return Node(f"{node.op}_number")
+    line = _linear(node)
+    if line and _is_distance(line):
+        apart = APART if line[0] == 1 else make("neg", APART)
+        return make("add", apart, const(float(line[2])))
     if node.op in ("add", "sub", "neg", "abs", "min", "max") and all(
         each.kind == "int" for each in node.args
     ):
@@ -150,7 +156,8 @@ def uses(node, op):
 
 @dataclass(frozen=True)
 class Band:
-    """Keys around a query's own number that it sees: from `left` before to `right` after; None: all."""
+    """Keys around a query's own number that it sees: from `left` before to `right` after; None: all. Either
+    may be negative."""
 
     left: int | None = None
     right: int | None = None
@@ -158,6 +165,19 @@ class Band:
     def narrowed(self, left, right):
         both = ((self.left, left), (self.right, right))
         return Band(*(a if b is None else b if a is None else min(a, b) for a, b in both))
+
+    def arguments(self, queries, keys):
+        """Arguments of flash_attention, in which queries stand so much later that no side is negative."""
+        left, right = self.left, self.right
+        if left is not None and right is not None and left + right < 0:  # no key: they stand after all
+            return {"q_offset": 2**30, "window_left": 0}
+        later = -left if left is not None and left < 0 else min(right or 0, 0)
+        made = {"q_offset": queries - keys + later}
+        if left is not None:
+            made["window_left"] = min(left + later, 2**31 - 1)
+        if right is not None:
+            made["window_right"] = min(right - later, 2**31 - 1)
+        return made
 
     def keys_of(self, begin, end, keys):
         """The first key that any of the queries [begin, end) sees, and the one after the last."""
@@ -207,14 +227,13 @@ def _band_of(part):
         line, apart = _linear(a.args[0]), b.data - strict
         if line is None or not _is_distance(line):
             return None
-        sides = (apart - line[0] * line[2], apart + line[0] * line[2])
-        return sides if min(sides) >= 0 else None
+        return apart - line[0] * line[2], apart + line[0] * line[2]
     left, right = _linear(a), _linear(b)
     if left is None or right is None:
         return None
     q, kv, c = (x - y for x, y in zip(left, right, strict=True))
     apart = -(c + strict)  # q (query - key) is at most so large
-    if not _is_distance((q, kv, c)) or apart < 0:
+    if not _is_distance((q, kv, c)):
         return None
     return (apart, None) if q == 1 else (None, apart)
 

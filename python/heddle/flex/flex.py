@@ -5,7 +5,8 @@ import torch
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.flex import gradients, ops
 from heddle.flex.expression import SCORE, TRUE, in_order, split_band
-from heddle.flex.lists import block_lists, full_blocks
+from heddle.flex.lists import block_lists
+from heddle.flex.masks import index_outside, mask_cells
 from heddle.flex.trace import Captured, trace_mask, trace_score
 
 TYPE_CHECKING = False  # a type checker takes it for true
@@ -15,11 +16,8 @@ if TYPE_CHECKING:
 
     from torch.nn.attention.flex_attention import BlockMask
 
-PLACES = ("b", "h", "q", "kv")
 
-
-# It traces functions itself: torch.compile goes on after it.
-@torch.compiler.disable
+@torch.compiler.disable(reason="it traces functions of scores itself; torch.compile goes on after it")
 def flex_attention(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -42,39 +40,46 @@ def flex_attention(
     `score_mod`(score, b, h, q_idx, kv_idx) and the mask_mod of `block_mask` are traced, not called for each
     pair: arithmetic, comparisons, torch.where, minimum, maximum, clamp, abs, exp, tanh, sigmoid, sqrt, and
     captured tensors, of which all indices are given. What cannot be traced raises Unsupported with its
-    line. An index outside of a captured tensor means its nearest element. What was traced is compiled once
-    (a C++ compiler for CPUs, NVRTC for GPUs): lengths, batch sizes and the values of captured tensors are
-    data. Numbers of Python are constants, so that another number is another function, but for windows:
-    `q_idx - kv_idx <= 512` is no part of what is compiled.
+    line. An index outside of a captured tensor raises InvalidArgument; one that another captured tensor says
+    means the nearest element. The score is compiled once (a C++ compiler for CPUs, NVRTC for GPUs): lengths,
+    batch sizes, masks and the values of captured tensors are data. Numbers of Python are constants of it, so
+    that another number is another function.
 
     Captured tensors that score_mod reads get gradients, the same bits each time. `block_mask` is a BlockMask
     of torch, or of heddle.attention.create_block_mask; the mask_mod must agree with its lists of blocks. A
     query that sees no key has the result 0 and -inf as the log.
     """
     _check(query, key, value, enable_gqa, kernel_options, return_aux)
+    out, lse = attend(query, key, value, score_mod, block_mask, scale)
+    return (out, lse) if return_lse else out
+
+
+def attend(query, key, value, score_mod=None, block_mask=None, scale=None, **others):
+    """(result, log of sums), as flex_attention has them. `others`: sinks, softcap and bias, as
+    heddle.ops.flash_attention has them; score_mod follows these."""
     captured = Captured()
     score = trace_score(score_mod, captured)
     mask = trace_mask(getattr(block_mask, "mask_mod", None), captured)
     batch, heads, queries, _ = query.shape
     keys = key.shape[2]
-    _check_captured(
-        score, mask, captured, dict(zip(PLACES, (batch, heads, queries, keys), strict=True)), query
-    )
     band, rest = split_band(mask)
-    arguments = {"scale": float(scale) if scale is not None else 0.0, "q_offset": queries - keys}
-    if band.left is not None:
-        arguments["window_left"] = min(band.left, 2**31 - 1)
-    if band.right is not None:
-        arguments["window_right"] = min(band.right, 2**31 - 1)
+    _check_captured(score, rest, band, captured, (batch, heads, queries, keys), query)
+    arguments = {"scale": float(scale) if scale is not None else 0.0, **band.arguments(queries, keys)}
+    arguments |= others
+    if block_mask is not None:
+        _check_lengths(block_mask, queries, keys)
     follows = getattr(block_mask, "heddle_lists_follow_mask", False)
     if block_mask is not None and not (rest == TRUE and follows):
         arguments |= _kept(block_mask, block_lists)
-        _check_lists(block_mask, arguments, (batch, heads, queries, keys))
+        _check_lists(arguments, batch, heads)
     if key.shape[0] != batch:
         key, value = (each.expand(batch, *each.shape[1:]).contiguous() for each in (key, value))
     inputs = [each.transpose(1, 2) for each in (query, key, value)]
-    full = _kept(block_mask, full_blocks) if rest != TRUE else None
-    made = _call(inputs, score, rest, captured, arguments, full)
+    cells = ()
+    if rest != TRUE:
+        sizes = (batch, heads, queries, keys)
+        cells = _kept(block_mask, lambda _: mask_cells(rest, captured, sizes, query.device), sizes)
+    made = _call(inputs, score, captured, arguments, cells)
     out, lse = made[0].transpose(1, 2), made[1]
     slopes = gradients.slopes_of(score, captured)
     if slopes:
@@ -84,19 +89,17 @@ def flex_attention(
         scale = query.shape[-1] ** -0.5 if scale is None else scale
         scores = gradients.Scores(score, rest, band, captured, slopes, scale, blocks, block)
         out, lse = gradients.with_gradients(scores, query, key, value, out, lse)
-    return (out, lse) if return_lse else out
+    return out, lse
 
 
-def _call(inputs, score, mask, captured, arguments, full):
-    if score == SCORE and mask == TRUE:
+def _call(inputs, score, captured, arguments, cells):
+    if score == SCORE and not cells:
         from heddle.ops import flash_attention
 
         return flash_attention(*inputs, **arguments)
-    used = sorted({each.data for each in in_order(score, mask) if each.op == "load"})
-    tensors = [captured[number].detach() for number in used] + ([] if full is None else [full])
-    read, forms = ops.forms_of(tensors)
-    score, mask = (_renumbered(each, used, {}) for each in (score, mask))
-    run = ops.op_of(score, mask, forms)
+    used = sorted({each.data for each in in_order(score) if each.op == "load"})
+    read, forms = ops.forms_of([captured[number].detach() for number in used] + list(cells))
+    run = ops.op_of(_renumbered(score, used, {}), bool(cells), forms)
     return run(*inputs, **{f"captured_{n}": each for n, each in enumerate(read)}, **arguments)
 
 
@@ -134,7 +137,7 @@ def _check(query, key, value, enable_gqa, kernel_options, return_aux):
         )
 
 
-def _check_captured(score, mask, captured, sizes, query):
+def _check_captured(score, mask, band, captured, sizes, query):
     for node in in_order(score, mask):
         if node.op != "load":
             continue
@@ -146,35 +149,37 @@ def _check_captured(score, mask, captured, sizes, query):
                 f" {query.device}; must be on one device"
             )
         for dim, index in enumerate(node.args[: tensor.dim()]):
-            if index.op in PLACES and tensor.shape[dim] < sizes[index.op]:
+            outside = index_outside(index, tensor.shape[dim], sizes, band)
+            if outside is not None:
                 raise InvalidArgument(
-                    f"[flex_attention] dimension {dim} of a captured tensor of sizes"
-                    f" {list(tensor.shape)} is read at"
-                    f" {index.op}; must have at least {sizes[index.op]} elements"
+                    f"[flex_attention] dimension {dim} of a captured tensor of sizes {list(tensor.shape)} is"
+                    f" read at {outside}; must be from {-tensor.shape[dim]} to {tensor.shape[dim] - 1}"
                 )
     for number, tensor in enumerate(captured):
         if tensor.dim() == 0 and tensor.device != query.device:
             captured[number] = tensor.to(query.device)
 
 
-def _kept(block_mask, make):
-    """Calls make(block_mask) once: a model gives the same mask to all its layers."""
+def _kept(block_mask, make, key=block_lists):
+    """Calls make(block_mask) once for a key: a model gives the same mask to all its layers."""
     known = vars(block_mask).setdefault("heddle_made", {})
-    if make not in known:
-        known[make] = make(block_mask)
-    return known[make]
+    if key not in known:
+        known[key] = make(block_mask)
+    return known[key]
 
 
-def _check_lists(block_mask, lists, sizes):
-    batch, heads, queries, keys = sizes
-    counts = lists["kv_num_blocks"]
-    lengths = tuple(getattr(block_mask, "seq_lengths", (queries, keys)))
-    if lengths != (queries, keys) or counts.shape[2] != -(-queries // lists["block_q"]):
+def _check_lengths(block_mask, queries, keys):
+    lengths = tuple(block_mask.seq_lengths)
+    if lengths != (queries, keys):
         raise InvalidArgument(
             f"[flex_attention] block_mask is of {lengths[0]} queries and {lengths[1]} keys; there are"
             f" {queries} and"
             f" {keys}"
         )
+
+
+def _check_lists(lists, batch, heads):
+    counts = lists["kv_num_blocks"]
     for dim, (name, size) in enumerate((("batch", batch), ("heads", heads))):
         if counts.shape[dim] not in (1, size):
             raise InvalidArgument(

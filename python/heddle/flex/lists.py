@@ -35,15 +35,3 @@ def block_lists(mask: "BlockMask") -> "BlockLists":
         counts, indices = counts + full, both.gather(-1, place)
     queries, keys = mask.BLOCK_SIZE
     return {"kv_num_blocks": counts, "kv_indices": indices, "block_q": queries, "block_k": keys}
-
-
-def full_blocks(mask: "BlockMask") -> "Tensor":
-    """i32 [B or 1, H or 1, blocks of queries, blocks of keys]: 1 for those in which all pairs are seen."""
-    counts = mask.kv_num_blocks
-    shape = (*counts.shape, -(-mask.seq_lengths[1] // mask.BLOCK_SIZE[1]))
-    made = counts.new_zeros(shape)
-    if mask.full_kv_num_blocks is not None:
-        indices = mask.full_kv_indices
-        is_listed = indices.new_ones(indices.shape).cumsum(-1) <= mask.full_kv_num_blocks[..., None]
-        made = made.scatter_reduce(-1, indices.long(), is_listed.to(made.dtype), "amax")
-    return made

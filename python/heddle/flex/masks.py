@@ -1,9 +1,12 @@
 """Block masks: which blocks of queries and keys a mask_mod leaves, found without evaluating every pair."""
 
+import functools
+import math
+
 import torch
 
 from heddle.errors import InvalidArgument
-from heddle.flex.expression import PLACE, in_order
+from heddle.flex.expression import PLACE, axes_of, in_order, uses
 from heddle.flex.trace import Captured, trace_mask
 
 TYPE_CHECKING = False  # a type checker takes it for true
@@ -218,6 +221,79 @@ def block_classes(mask, captured, sizes, block, device):
         if size * count > length:
             every.select(dim, -1).zero_()
     return some, every
+
+
+@functools.lru_cache(maxsize=1024)
+def index_outside(node, size, sizes, band):
+    """An index outside of a dimension of `size` elements, at which pairs within a band read; None: there is
+    none, or it follows from captured tensors. `sizes`: B, H, queries, keys."""
+    axes = axes_of(node)
+    if uses(node, "load"):
+        return None
+    ends = dict(zip(PLACE, ((0, each) for each in sizes), strict=True))
+    if "distance" in axes:
+        left = sizes[2] - 1 if band.left is None else min(band.left, sizes[2] - 1)
+        right = sizes[3] - 1 if band.right is None else min(band.right, sizes[3] - 1)
+        ends |= {"q": (-right, left + 1), "kv": (0, 1)}
+        axes = axes | {"q"}
+    ends = {name: each if name in axes else (0, 1) for name, each in ends.items()}
+    found = _spread(in_order(node), {name: _ends(*each) for name, each in ends.items()}, (), {}, "cpu")[node]
+    if found is not None and found.low >= -size and found.high < size:
+        return None
+    step = max(1, MOST_PAIRS // math.prod(end - begin for name, (begin, end) in ends.items() if name != "q"))
+    for begin in range(*ends["q"], step):
+        part = ends | {"q": (begin, min(begin + step, ends["q"][1]))}
+        index = evaluate(node, (), {name: _line(name, *each) for name, each in part.items()}, "cpu")
+        for each in (index.min(), index.max()):
+            if not -size <= each < size:
+                return int(each)
+    return None
+
+
+def _ends(begin, end):
+    return Interval(torch.tensor(begin), torch.tensor(end - 1))
+
+
+def _line(name, begin, end):
+    return torch.arange(begin, end).reshape(-1, *(1,) * (3 - list(PLACE).index(name)))
+
+
+CELL = 128  # queries, and keys
+
+
+def mask_cells(mask, captured, sizes, device):
+    """Cells of 128 queries and 128 keys: i32 [B or 1, H or 1, Q, K], -1 where a mask lets all pairs be seen,
+    or the number of the cell's bits; and these bits, i32 [numbers, 2, 128, 4]. Bit 2 n + c of [.., 0,
+    i, j] is of query i and key 8 n + 2 j + c, and of [.., 1, i, j] of key i and query 8 n + 2 j + c.
+    `sizes`: B, H, queries, keys."""
+    axes = axes_of(mask)
+    outer = tuple(size if name in axes else 1 for name, size in zip("bh", sizes, strict=False))
+    some, every = block_classes(mask, captured, (*outer, *sizes[2:]), (CELL, CELL), device)
+    cells = torch.where(every, -1, 0).to(torch.int32)  # number 0 has no bits
+    cut = (some & ~every).nonzero()
+    cells[tuple(cut.unbind(1))] = torch.arange(1, len(cut) + 1, dtype=torch.int32, device=device)
+    bits = torch.zeros(len(cut) + 1, 2, CELL, 4, dtype=torch.int32, device=device)
+    for first in range(0, len(cut), MOST_PAIRS // CELL**2):
+        seen = _seen_in(cut[first : first + MOST_PAIRS // CELL**2], mask, captured, sizes, device)
+        for side, each in enumerate((seen, seen.mT)):
+            bits[first + 1 : first + 1 + len(seen), side] = _packed(each)
+    return cells, bits
+
+
+def _seen_in(cells, mask, captured, sizes, device):
+    """bool [cells, 128, 128]; `cells`: their places [cells, 4]."""
+    b, h, i, j = (each.reshape(-1, 1, 1) for each in cells.unbind(1))
+    inner = torch.arange(CELL, device=device)
+    q, kv = i * CELL + inner.reshape(-1, 1), j * CELL + inner
+    places = {"b": b, "h": h, "q": q.clamp(max=sizes[2] - 1), "kv": kv.clamp(max=sizes[3] - 1)}
+    return evaluate(mask, captured, places, device).expand(len(cells), CELL, CELL)
+
+
+def _packed(seen):
+    """i32 [cells, 128, 4] of bool [cells, 128, 128]."""
+    bits = seen.unflatten(-1, (16, 4, 2)).transpose(-3, -2).flatten(-2)
+    weights = torch.tensor([1 << n for n in range(31)] + [-(1 << 31)], dtype=torch.int32)
+    return (bits * weights.to(seen.device)).sum(-1, dtype=torch.int32)
 
 
 def _outer(count, place, device):

@@ -10,13 +10,13 @@ from heddle.own.body import compile_source
 from heddle.torch.register import OPS, Registered
 
 FORWARD, BACKWARD = text.BASES
-MOST_CAPTURED = 8  # arguments of an op are 24 at most
+MOST_CAPTURED = 10  # a call reads 24 tensors at most, and the gradient has 14 of its own
 _lock = threading.Lock()
 _made = {}  # by key: the function of flash_attention with it
 
 
 def compilations():
-    """Counts the pairs of a score_mod and a mask_mod that this process has made ops of."""
+    """Counts the score_mods, with or without a mask, that this process has made ops of."""
     return len(_made)
 
 
@@ -24,8 +24,7 @@ def forms_of(captured):
     """The tensors as ops read them, and what they are compiled for: (dtype, dimensions)."""
     if len(captured) > MOST_CAPTURED:
         raise Unsupported(
-            f"[flex_attention] score_mod and mask_mod read {len(captured)} captured tensors; at most"
-            f" {MOST_CAPTURED}"
+            f"[flex_attention] {len(captured)} tensors are read, a mask being two; at most {MOST_CAPTURED}"
         )
     read = tuple(_readable(each) for each in captured)
     return read, tuple((each.dtype, each.dim()) for each in read)
@@ -40,20 +39,21 @@ def _readable(tensor):
     return tensor.contiguous()
 
 
-def op_of(score, mask, forms):
-    """The function of flash_attention with that score and mask. It compiles nothing before its first call."""
-    key = text.key_of(score, mask, forms)
+def op_of(score, masks, forms):
+    """The function of flash_attention with that score. It compiles nothing before its first call. `masks`:
+    the last two captured tensors are those of mask_cells."""
+    key = text.key_of(score, masks, forms)
     with _lock:
         if key not in _made:
-            backward = _add(BACKWARD, f"flex_{key}_backward", score, mask, forms, None)
-            name = _add(FORWARD, f"flex_{key}", score, mask, forms, backward)
+            backward = _add(BACKWARD, f"flex_{key}_backward", score, masks, forms, None)
+            name = _add(FORWARD, f"flex_{key}", score, masks, forms, backward)
             for each in (backward, name):
                 OPS[each] = Registered(info_of(each), _heddle.function(each))
             _made[key] = OPS[name].function
         return _made[key]
 
 
-def _add(base, name, score, mask, forms, backward):
+def _add(base, name, score, masks, forms, backward):
     captured = [
         (f"captured_{n}", ", ".join("." * rank), text.ELEMENTS[dtype][0])
         for n, (dtype, rank) in enumerate(forms)
@@ -76,6 +76,6 @@ def _add(base, name, score, mask, forms, backward):
         }
     )
     header = text.header_text(base, args, forms, layout["bytes"])
-    body = text.score_text(score, mask, forms, base)
+    body = text.score_text(score, masks, forms, base)
     _heddle.set_scored_text(name, text.device_text(base, name, args, header, body))
     return name

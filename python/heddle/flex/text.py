@@ -6,7 +6,7 @@ from string import Template
 
 import torch
 
-from heddle.flex.expression import ONE, SCORE, TRUE, in_order, slope_of
+from heddle.flex.expression import ONE, SCORE, in_order, slope_of
 
 BASES = ("flash_attention", "flash_attention_backward")
 INFIX = {
@@ -56,13 +56,34 @@ SCORE_TEXT = Template("""struct Score {
 $reads  Scored of(float score, const ScorePlace& place) const {
 $of    return {$value, $slope};
   }
-  bool sees(const ScorePlace& place) const {
-$sees    return $seen;
+$mask};
+""")
+
+# Cells of 128 queries and keys (heddle.flex.lists.mask_cells).
+ALL_SEEN = """  bool sees(const ScorePlace&) const { return true; }
+  bool sees_all(const ScorePlace&) const { return true; }
+  u32 keys_seen(const ScorePlace&) const { return ~0u; }
+  u32 queries_seen(const ScorePlace&) const { return ~0u; }
+"""
+MASK_TEXT = Template("""  i32 cell_of(const ScorePlace& place) const {
+    const Tensor& cells = a.captured_$cells;
+    return read_$cells(cells, cells.size[0] == 1 ? 0 : place.batch, cells.size[1] == 1 ? 0 : place.head,
+                       place.query / 128, place.key / 128);
   }
-  bool sees_all(const ScorePlace& place) const {
-    return $seen_all;
+  // Bits of a row, of queries or keys, from the one numbered `first` on the other side.
+  u32 bits_of(i32 cell, i32 side, i32 row, i32 first) const {
+    if (cell < 0) return ~0u;
+    return u32(read_$bits(a.captured_$bits, cell, side, row % 128, first % 8 / 2)) >>
+           (first % 128 / 8 * 2 + first % 2);
   }
-};
+  bool sees(const ScorePlace& place) const { return keys_seen(place) & 1; }
+  bool sees_all(const ScorePlace& place) const { return cell_of(place) < 0; }
+  u32 keys_seen(const ScorePlace& place) const {
+    return bits_of(cell_of(place), 0, place.query, place.key);
+  }
+  u32 queries_seen(const ScorePlace& place) const {
+    return bits_of(cell_of(place), 1, place.key, place.query);
+  }
 """)
 
 HEADER_TEXT = Template("""#include "heddle/ops/flash_attention/$file.h"
@@ -195,38 +216,27 @@ def _reads(forms):
     return text
 
 
-def _full_block(number):
-    tensor = f"a.captured_{number}"
-    outer = (f"{tensor}.size[{dim}] == 1 ? 0 : place.{name}" for dim, name in enumerate(("batch", "head")))
-    inner = "place.query / a.block_q, place.key / a.block_k"
-    return f"read_{number}({tensor}, {', '.join(outer)}, {inner}) != 0"
-
-
-def score_text(score, mask, forms, base):
-    """The struct Score of an op. `score`, `mask`: expressions; `forms`: (dtype, rank) of captured tensors.
-
-    With a mask the last of these has full_blocks (heddle.flex.lists).
-    """
+def score_text(score, masks, forms, base):
+    """The struct Score of an op. `score`: an expression; `masks`: whether the last two captured tensors are
+    those of mask_cells (heddle.flex.lists); `forms`: (dtype, rank) of captured tensors."""
     slope = slope_of(score)
-    of, sees = Lines(score, slope), Lines(mask)
+    of = Lines(score, slope)
     return SCORE_TEXT.substitute(
         changes=number_text(score != SCORE, "bool"),
         bends=number_text(slope != ONE, "bool"),
-        masks=number_text(mask != TRUE, "bool"),
+        masks=number_text(masks, "bool"),
         base=_struct_of(base),
         reads=_reads(forms),
         of=of.text,
         value=of.names[score],
         slope=of.names[slope],
-        sees=sees.text,
-        seen=sees.names[mask],
-        seen_all=_full_block(len(forms) - 1) if mask != TRUE else "true",
+        mask=MASK_TEXT.substitute(cells=len(forms) - 2, bits=len(forms) - 1) if masks else ALL_SEEN,
     )
 
 
-def key_of(score, mask, forms):
-    """A name for what the functions compute: equal for equal expressions in every process."""
-    text = score_text(score, mask, forms, BASES[0])
+def key_of(score, masks, forms):
+    """A name for what the function computes: equal for equal expressions in every process."""
+    text = score_text(score, masks, forms, BASES[0])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

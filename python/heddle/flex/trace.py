@@ -65,6 +65,10 @@ class Symbol:
     def dtype(self):
         return {"bool": torch.bool, "int": torch.int32, "float": torch.float32}[self.node.kind]
 
+    @property
+    def device(self):
+        return torch.device("cpu")  # as numbers are, it is on every device
+
     def dim(self):
         return 0
 
