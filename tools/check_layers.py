@@ -57,7 +57,7 @@ PYTHON_LAYERS = {
     "heddle.torch": 5,
     "heddle.env": 6,
     "heddle.flex": 6,
-    "heddle.patching": 6,
+    "heddle.patching": 6.25,
     "heddle.attention": 6.5,
     "heddle": 7,
     "heddle.__main__": 8,

@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     ) -> tuple[T, T]: ...
 
 
+def register_transformers() -> None:
+    """Lets models of transformers have attn_implementation="heddle", with masks as functions."""
+    importlib.import_module("heddle.patching.attention")
+
+
 def __getattr__(name):
     flex = importlib.import_module("heddle.flex") if not name.startswith("_") else None
     if name not in getattr(flex, "__all__", ()):

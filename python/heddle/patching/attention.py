@@ -1,4 +1,5 @@
-"""Attention: transformers' interface has a function "heddle", with the masks of "sdpa"."""
+"""Attention: transformers' interface has a function "heddle". Patched modules have it with the masks of
+"sdpa"; in models that are not, all calls are heddle's (heddle.patching.interface)."""
 
 import weakref
 
@@ -9,12 +10,20 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.modeling_utils import AttentionInterface
 
 import heddle.ops
-from heddle.patching import classes, fits, masks
+from heddle.patching import classes, fits, interface, masks
 
 NAME, OWN = "heddle", "sdpa"  # the functions of a patched module and of others
 _OPTIONS = ("position_bias", "cache", "softcap", "s_aux", "output_attentions", "head_mask")
 _HEAD_DIMS = (64, 96)  # for which the kernel for Hopper is as fast as cuDNN's, or faster
 _verdicts = fits.verdicts()  # dtypes, devices and head dimensions to why they are not for heddle
+
+
+class _Patched(str):
+    """The function's name in the config of a patched module. `before`: what the config had."""
+
+
+def _is_patched(config):
+    return isinstance(getattr(config, "_attn_implementation", None), _Patched)
 
 
 def _judge(query, key, value):
@@ -104,9 +113,12 @@ def _unmasked(module, query, key, value, is_causal):
 
 
 def attend(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **options):
-    """The function of transformers' interface. Modules that are not patched get torch's."""
+    """The function of transformers' interface. In a patched model, modules that are not get torch's."""
     kind = getattr(type(module), "_heddle_kind", None)
     own = dict(dropout=dropout, scaling=scaling, is_causal=is_causal, **options)
+    chosen = kind is None and not _is_patched(getattr(module, "config", None))
+    if chosen or isinstance(attention_mask, interface.BlockMask):
+        return interface.attend(module, query, key, value, attention_mask, **own)
     if kind is None or torch.compiler.is_compiling():
         return sdpa_attention_forward(module, query, key, value, attention_mask, **own)
     reason = _reason(kind, module, query, key, value, attention_mask, dropout, options)
@@ -128,8 +140,14 @@ def attend(module, query, key, value, attention_mask, dropout=0.0, scaling=None,
     return made.view(query.shape[0], query.shape[2], *made.shape[2:]), None
 
 
+def mask(*sizes, config=None, **given):
+    """The mask of a model whose config names the function."""
+    make = sdpa_mask if config is None or _is_patched(config) else interface.mask
+    return make(*sizes, config=config, **given)
+
+
 AttentionInterface.register(NAME, attend)
-AttentionMaskInterface.register(NAME, sdpa_mask)
+AttentionMaskInterface.register(NAME, mask)
 
 
 class _View:
@@ -144,7 +162,7 @@ class _View:
     @property
     def _attn_implementation(self):
         name = self._of._attn_implementation
-        return NAME if name == OWN else name
+        return _patched(name) if name == OWN else name
 
     @property
     def __class__(self):
@@ -182,25 +200,27 @@ CONFIG = property(_config, _set_config)  # the `config` of patched modules
 _USERS = WeakIdKeyDictionary()  # a config, which models may share, to the patched modules that have it
 
 
-def _name(config, name):
-    if config._attn_implementation in (NAME, OWN):
-        config._attn_implementation = name
+def _patched(before):
+    name = _Patched(NAME)
+    name.before = before
+    return name
 
 
 def use(module):
     """Has the config of a module, which is patched, name heddle's function."""
     config = module.__dict__["config"]
     _USERS.setdefault(config, weakref.WeakSet()).add(module)
-    _name(config, NAME)
+    if not _is_patched(config) and config._attn_implementation in (NAME, OWN):
+        config._attn_implementation = _patched(config._attn_implementation)
 
 
 def leave(module):
-    """The config of a module, which is patched no more, names torch's function, unless others are patched."""
+    """The config of a module, which is patched no more, names what it did, unless others are patched."""
     config = module.__dict__["config"]
     users = _USERS.get(config, weakref.WeakSet())
     users.discard(module)
-    if not users:
-        _name(config, OWN)
+    if not users and _is_patched(config):
+        config._attn_implementation = config._attn_implementation.before
 
 
 class Batching:
@@ -212,7 +232,8 @@ class Batching:
         self.root = root
 
     def __call__(self, *arguments, **keywords):
-        _name(self.root.config, OWN)
+        if self.root.config._attn_implementation == NAME:
+            self.root.config._attn_implementation = OWN
         return getattr(type(self.root), self.METHOD)(self.root, *arguments, **keywords)
 
     @classmethod
