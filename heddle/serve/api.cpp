@@ -9,8 +9,19 @@
 #include <fmt/format.h>
 
 #include "heddle/serve/api_error.h"
+#include "heddle/serve/page_files.h"
 
 namespace heddle {
+
+namespace {
+
+std::string page_file(std::string_view name) {
+  for (const EmbeddedFile& file : page_files())
+    if (std::string_view(file.path).ends_with(name)) return std::string(file.text);
+  return {};
+}
+
+}  // namespace
 
 struct Api::Serving {
   Serving(ServedModel given, Engine& engine, ServiceOptions options)
@@ -35,6 +46,8 @@ std::span<const Api::Endpoint> Api::endpoints() {
   static constexpr Endpoint kAll[] = {
       {.method = "GET", .path = "/health", .is_open = true, .is_quick = true, .answer = &Api::health},
       {.method = "GET", .path = "/ready", .is_open = true, .is_quick = true, .answer = &Api::ready},
+      {.method = "GET", .path = "/", .is_open = true, .is_quick = true, .answer = &Api::page},
+      {.method = "GET", .path = "/openapi.json", .is_open = true, .is_quick = true, .answer = &Api::openapi},
       {.method = "GET", .path = "/metrics", .is_quick = true, .answer = &Api::metrics_page},
       {.method = "GET", .path = "/v1/models", .is_quick = true, .answer = &Api::models},
       {.method = "POST", .path = "/tokenize", .answer = &Api::tokenize},
@@ -175,6 +188,14 @@ HttpResponse Api::ready(const std::string&) const {
   return {.status = is_ready ? 200 : 503,
           .body = fmt::format(R"({{"status":"{}"}})", state),
           .retry_after = is_ready ? 0 : 5};
+}
+
+HttpResponse Api::page(const std::string&) const {
+  return {.type = "text/html; charset=utf-8", .body = page_file("index.html")};
+}
+
+HttpResponse Api::openapi(const std::string&) const {
+  return {.body = page_file("openapi.json")};
 }
 
 HttpResponse Api::metrics_page(const std::string&) const {

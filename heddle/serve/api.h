@@ -57,6 +57,8 @@ class Api : public HttpHandler {
   HttpResponse health(const std::string& body) const;
   HttpResponse ready(const std::string& body) const;
   HttpResponse metrics_page(const std::string& body) const;
+  HttpResponse page(const std::string& body) const;
+  HttpResponse openapi(const std::string& body) const;
   HttpResponse models(const std::string& body) const;
   HttpResponse tokenize(const std::string& body) const;
   HttpResponse count_message(const std::string& body) const;

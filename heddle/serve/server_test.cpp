@@ -101,6 +101,8 @@ TEST(Server, Answers) {
   EXPECT_EQ(chat.at("choices").items()[0].at("message").at("content").as_string(), " 11.");
   const std::string head = at.ask("HEAD /health HTTP/1.0\r\n\r\n");
   EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n")) << head;
+  EXPECT_NE(at.ask(get("/")).find("<title>heddle</title>"), std::string::npos);
+  EXPECT_EQ(Served::body_of(at.ask(get("/openapi.json"))).at("paths").size(), 11u);
   EXPECT_EQ(at.held_pages(), 0);
 }
 

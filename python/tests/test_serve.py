@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -225,3 +226,23 @@ def test_sigterm_lets_answers_end_and_the_log_has_no_text(tmp_path):
     assert (record["path"], record["status"]) == ("/v1/completions", 200)
     assert record["answer_tokens"] > 1
     assert "secret" not in log
+
+
+def test_the_page_talks_with_the_model(url):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if not browser:
+        pytest.skip("there is no browser here: scripts/setup browser installs one")
+    with sync_api.sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page()
+        faults = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(url)
+        page.wait_for_function("document.title == 'storyteller'")
+        page.fill("#text", "27 + 45")
+        page.press("#text", "Enter")
+        page.wait_for_function("document.querySelector('.assistant')?.textContent == ' 72.'")
+        page.fill("#text", "2000 / 3")
+        page.press("#text", "Enter")
+        page.wait_for_selector(".error")
+    assert faults == []
