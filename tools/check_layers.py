@@ -58,6 +58,8 @@ PYTHON_LAYERS = {
     "heddle.env": 6,
     "heddle.flex": 6,
     "heddle.patching": 6.25,
+    "heddle.memory": 6,
+    "heddle.patching": 6,
     "heddle.attention": 6.5,
     "heddle": 7,
     "heddle.__main__": 8,
