@@ -66,7 +66,7 @@ LEAST_PRICE = 1.0  # milliseconds a byte: all that can be is made again
 def _scaled(option, times):
     if times == 1.0:
         return option
-    sizes = ("kept", "offloaded", "forward_peak", "backward_peak")
+    sizes = ("kept", "offloaded", "forward_peak", "backward_peak", "late_peak")
     larger = {name: int(getattr(option, name) * times) for name in sizes}
     return replace(option, again_ms=option.again_ms * times, **larger)
 
@@ -177,6 +177,7 @@ class Managed:
     def _plain(self, function):
         """A block that keeps everything, as torch does it; its backward has the block before fetch."""
         before, out = self._last(), function()
+        self._last = lambda: None  # the next block has nothing to fetch of this one
         if before is not None:
             before.leave()
         first = next((each for each in _tensors(out) if each.requires_grad), None)
@@ -231,15 +232,14 @@ class Managed:
 
     def _decide(self, device):
         names = [self._name(each) for each in self._order]
+        self._watch.finish()
         self.measured = _Measured(self._structures, self._watch, self._order, self.names, self._inputs)
         chain = self.measured.chain(device, self.may_offload, self.may_recompute)
         self._take(self._planned(chain, names))
         LOGGER.info("[heddle.memory] the plan\n%s", self.plan.table())
 
     def _planned(self, chain, names):
-        plan = make_plan(chain, names, self.goal)
-        plan.measured, plan.goal = self.measured, self.goal
-        return plan
+        return make_plan(chain, names, self.goal, self.measured)
 
     def _decide_again(self, device, input_bytes):
         """A larger input, or more memory that others hold, such as an optimizer's first states, needs a new
@@ -259,7 +259,7 @@ class Managed:
         for slot, option in zip(self._order, plan.options, strict=True):
             if not option.is_plain:
                 fates = {each: OFFLOAD if each in option.on_host else KEEP for each in option.held}
-                self._policies[slot] = Policy(fates, self._structures[slot].calls)
+                self._policies[slot] = Policy(fates, self._structures[slot].calls, option.fetch_at)
 
 
 class _Caller:

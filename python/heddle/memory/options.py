@@ -10,6 +10,7 @@ between device and host.
 from dataclasses import dataclass, field
 
 PRICES = 14  # prices of memory that are tried
+HALF = 0.5  # of a block's backward; in the rest it fetches what the block before offloaded
 LEAST_BYTES = 1 << 16  # smaller tensors stay on the device
 NEVER = 1e18  # the price, in milliseconds, of what cannot be
 
@@ -25,6 +26,9 @@ class Option:
     again_ms: float
     forward_peak: int
     backward_peak: int
+    late_peak: int = 0  # in the backward, from when the block before fetches what it offloaded
+    late_share: float = 1.0  # of the backward's time that is left then
+    fetch_at: int = 0  # number of the saved tensor with whose taking that begins
     held: frozenset = frozenset()
     on_host: frozenset = frozenset()
     is_plain: bool = False  # as torch does it: nothing is noted
@@ -37,6 +41,9 @@ class Profile:
     forward: list = field(default_factory=list)  # (call, bytes besides, values that live anyhow)
     # (saved tensor that is taken, or its complement that goes; bytes besides since the event before, and now)
     backward: list = field(default_factory=list)
+    shares: list = field(
+        default_factory=list
+    )  # of the backward's time that had passed at each of these events
 
 
 def held_at(structure, price):
@@ -68,19 +75,30 @@ def held_at(structure, price):
 
 def sets_of(structure):
     """Sets of values to hold, from the most bytes to the fewest."""
+    if structure.sets:
+        return structure.sets
     everything = frozenset(
         base for base in map(structure.base, structure.saved) if structure.tensors[base].bytes
     )
     sizes = [tensor.bytes for tensor in structure.tensors if tensor.bytes]
     times = [ms for ms in structure.ms if ms > 0]
-    sets = [everything]
+    found = [everything]
     if sizes and times:
         low, high = min(times) / max(sizes) / 8, sum(times) / min(sizes) * 8
         for step in range(PRICES):
-            found = held_at(structure, low * (high / low) ** (step / (PRICES - 1)))
-            if found not in sets:
-                sets.append(found)
-    return sets
+            held = held_at(structure, low * (high / low) ** (step / (PRICES - 1)))
+            found += [*_between(structure, found[-1], held), held] if held not in found else []
+    structure.sets = list(dict.fromkeys(found))
+    return structure.sets
+
+
+def _between(structure, more, fewer):
+    """Sets between two that follow one another, where tensors of one price are given up together. They go one
+    by one, the largest first; those that replace them come at once."""
+    going = sorted(more - fewer, key=lambda each: -structure.tensors[each].bytes)
+    for count in range(1, len(going)):
+        yield more - frozenset(going[:count])
+        yield (more | fewer) - frozenset(going[:count])
 
 
 def options_of(structure, profile, may_offload=True, may_recompute=True):
@@ -89,7 +107,7 @@ def options_of(structure, profile, may_offload=True, may_recompute=True):
     sets = sets_of(structure) if may_recompute else sets_of(structure)[:1]
     for number, held in enumerate(sets):
         again_ms = structure.ms_again(held) if number else 0.0
-        backward = _backward_peak(structure, held, profile)
+        fetch = _Backward(structure, held).peaks(profile)
         forward = _forward_peak(structure, held, profile)
         there = sum(structure.tensors[each].bytes for each in held)
         can_go = [
@@ -102,15 +120,18 @@ def options_of(structure, profile, may_offload=True, may_recompute=True):
         for count in range(len(can_go) + 1):
             on_host = frozenset(can_go[:count])
             away = sum(structure.tensors[each].bytes for each in on_host)
-            plain = number == 0 and count == 0
-            found.append(
-                Option(there - away, away, again_ms, forward, backward, held, on_host, is_plain=plain)
-            )
+            is_plain = number == 0 and count == 0
+            late = (fetch.total, 1.0, 0) if is_plain else (fetch.late, fetch.rest, fetch.at)
+            costs = (there - away, away, again_ms, forward, fetch.total, *late)
+            found.append(Option(*costs, held, on_host, is_plain))
     return _undominated(found)
 
 
 def _costs(option):
-    return option.kept, option.offloaded, option.again_ms, option.forward_peak, option.backward_peak
+    return (
+        *(option.kept, option.offloaded, option.again_ms, option.forward_peak, option.backward_peak),
+        *(option.late_peak, -option.late_share),
+    )
 
 
 def _undominated(options):
@@ -152,19 +173,38 @@ class _Backward:
             if self.needs[each] and (tensor.call is None or each in held)
         }
         self.bytes = sum(structure.tensors[each].bytes for each in self.there)
-        self.most = self.bytes
+        self.most = self.total = self.late = self.bytes
+        self.rest, self.at = 1.0, 0
 
     def take(self, place):
         """The most that is there while the saved tensor is made."""
         self.most = self.bytes
         value = self.structure.saved[place]
-        self.bytes -= self._get(value)
+        passing = self._get(value)  # it changes the bytes
+        self.bytes -= passing
         if not self.is_made[place]:
             self.is_made[place] = True
             for each in self.made_of[place]:
                 if each != value:
                     self._need_less(each)
         return self.most
+
+    def peaks(self, profile):
+        """Plays all: the most bytes in all, and from half of the time on, when the block before may fetch."""
+        taken = 0
+        for (place, since, now), share in zip(profile.backward, profile.shares, strict=True):
+            most = since + self.bytes
+            if place >= 0:
+                most = max(most, now + self.take(place))
+                taken += 1
+            else:
+                self.release(~place)
+            self.total = max(self.total, most)
+            if share < HALF:
+                self.late, self.rest, self.at = 0, 1 - share, taken
+            else:
+                self.late = max(self.late, most)
+        return self
 
     def release(self, place):
         value = self.structure.saved[place]
@@ -198,15 +238,3 @@ class _Backward:
         if self.needs[value] == 0 and value in self.there:
             self.there.discard(value)
             self.bytes -= self.structure.tensors[value].bytes
-
-
-def _backward_peak(structure, held, profile):
-    played = _Backward(structure, held)
-    most = played.bytes
-    for place, since, now in profile.backward:
-        most = max(most, since + played.bytes)
-        if place >= 0:
-            most = max(most, now + played.take(place))
-        else:
-            played.release(~place)
-    return most

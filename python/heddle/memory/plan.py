@@ -54,8 +54,9 @@ class Plan:
     first block's forward to the end of its backward: without the optimizer. `peak_of_all` and `ms_of_all`
     are those of a step that keeps everything; `least` is the lowest peak that a plan can have."""
 
-    def __init__(self, chain, names, choice):
+    def __init__(self, chain, names, choice, goal=None, measured=None):
         self.chain, self.names, self.choice = chain, names, choice
+        self.goal, self.measured = goal, measured
         self.peak, self.ms = chain.evaluate(choice)
 
     @property
@@ -112,19 +113,18 @@ class Plan:
         """[(budget in bytes, Plan)] from the lowest peak to that of keeping everything."""
         low, high = self.least, max(self.peak_of_all, self.least)
         budgets = [low + (high - low) * each // max(count - 1, 1) for each in range(count)]
-        return [
-            (budget, Plan(self.chain, self.names, planner.best(self.chain, budget))) for budget in budgets
-        ]
+        return [(each, make_plan(self.chain, self.names, Goal(peak=each), self.measured)) for each in budgets]
 
     def __repr__(self):
         return f"<heddle.memory.Plan of {len(self.names)} blocks: {bytes_text(self.peak)}, {self.ms:.1f} ms>"
 
 
-def make_plan(chain, names, goal):
+def make_plan(chain, names, goal, measured=None):
     """The best plan for a goal. Raises Unsupported, with the lowest peak, where no plan reaches it."""
     if goal.slowdown is not None:
         fastest = chain.evaluate(planner.fastest(chain))[1]
-        return Plan(chain, names, planner.within_time(chain, fastest * (1 + goal.slowdown)))
+        choice = planner.within_time(chain, fastest * (1 + goal.slowdown))
+        return Plan(chain, names, choice, goal, measured)
     least = planner.least_peak(chain)
     peak = goal.peak
     if peak is None:
@@ -137,4 +137,4 @@ def make_plan(chain, names, goal):
             f"{bytes_text(chain.base)} are there before the first block, and the least peak is "
             f"{bytes_text(least)}; give that, a smaller batch, or shorter sequences"
         )
-    return Plan(chain, names, choice)
+    return Plan(chain, names, choice, goal, measured)

@@ -1,7 +1,7 @@
 """The best choice of each block of a chain under a budget of memory.
 
 The forward runs block after block, the backward in the other order. What a block offloads leaves the device
-while the next block runs forward, and comes back while the next block runs backward: what takes longer is
+while the next block runs forward, and comes back in the later half of its backward: what takes longer is
 waited for. So the time and the peak of a chain follow from each block's option and that of its neighbour, and
 dynamic programming over (memory kept so far, bytes that the block before offloads) finds the optimum.
 """
@@ -36,7 +36,8 @@ class Chain:
         ms = self.head_ms
         for block, number in zip(self.blocks, choice, strict=True):
             option = block.options[number]
-            peak = max(peak, kept + away + max(option.forward_peak, option.backward_peak))
+            peak = max(peak, kept + away + max(option.forward_peak, option.late_peak))
+            peak = max(peak, kept + option.backward_peak)
             ms += block.forward_ms + block.backward_ms + option.again_ms + self._waits(away, block, option)
             kept += option.kept
             away = option.offloaded
@@ -45,7 +46,7 @@ class Chain:
     def _waits(self, away, block, option):
         """Milliseconds for which copies of the block before are waited for."""
         took = away / self.rate
-        waits = max(0.0, took - block.forward_ms) + max(0.0, took - block.backward_ms - option.again_ms)
+        waits = max(0.0, took - block.forward_ms) + max(0.0, took - block.backward_ms * option.late_share)
         return waits + COPY_COST * took
 
 
@@ -87,13 +88,14 @@ def _step(chain, states, block, room):
     """All beginnings with one more block that are not worse than another."""
     parts = []
     for number, option in enumerate(block.options):
-        peak = max(option.forward_peak, option.backward_peak)
-        fits = numpy.flatnonzero(states.kept + states.away + peak <= room)
+        peak = states.kept + states.away + max(option.forward_peak, option.late_peak)
+        peak = numpy.maximum(peak, states.kept + option.backward_peak)
+        fits = numpy.flatnonzero(peak <= room)
         if not len(fits):
             continue
         took = states.away[fits] / chain.rate
         waits = numpy.maximum(0, took - block.forward_ms)
-        waits += numpy.maximum(0, took - block.backward_ms - option.again_ms) + COPY_COST * took
+        waits += numpy.maximum(0, took - block.backward_ms * option.late_share) + COPY_COST * took
         ms = states.ms[fits] + option.again_ms + waits
         parts.append(
             (

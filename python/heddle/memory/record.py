@@ -7,6 +7,7 @@ launched itself) has no call, and is never made again.
 """
 
 import functools
+import sys
 import weakref
 
 import torch
@@ -165,12 +166,12 @@ class Saved:
 
 
 class Policy:
-    """Says what a run of a block does with each of its values, which have the same numbers in each run:
-    `fates` says which are kept or offloaded. Others are made again. `calls` are the ops of the run that it was
-    made for."""
+    """Says what a run does with its values, which have the same numbers in each run of a block. `fates` says
+    which are kept or offloaded; others are made again. `calls` are the ops of the run that it was made for.
+    When the backward takes its saved tensor number `fetch_at`, the run before begins to fetch."""
 
-    def __init__(self, fates, calls):
-        self.fates, self.calls = fates, calls
+    def __init__(self, fates, calls, fetch_at=0):
+        self.fates, self.calls, self.fetch_at = fates, calls, fetch_at
         self.closures = {}
 
 
@@ -203,7 +204,8 @@ class Run:
         self.values, self.calls, self.saved = [], [], weakref.WeakSet()
         self.before = weakref.ref(before) if before is not None else lambda: None
         self.is_strange = False  # it makes other calls than the run that the policy is of
-        self.packed = 0
+        self.packed = self.taken = 0
+        self.fetch_at = policy.fetch_at if policy else 0
         self.is_open = True
         self.began, self.on_backward = False, None  # its backward has begun; what is called when it does
         self.fates = policy.fates if policy else {}
@@ -392,10 +394,12 @@ class Run:
         self._check_version(saved.counter, saved.version)
         if not self.began:
             self.began = True
-            before = self.before()
             if self.on_backward:
                 self.on_backward()
             self.fetch()
+        self.taken += 1
+        if self.taken > self.fetch_at:
+            before, self.fetch_at = self.before(), sys.maxsize
             if before is not None:
                 before.fetch()
         if self.observer:

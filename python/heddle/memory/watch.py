@@ -54,10 +54,11 @@ class Watch:
         self._held, self._slots = {}, {}  # by run
         self._live = {}
         self._is_head = False
+        self._times = {}  # marks of each event of a backward
 
     def begin(self, run, slot):
         self._slots[run] = slot
-        self.profiles[slot] = Profile()
+        self.profiles[slot], self._times[slot] = Profile(), []
         self.marks[slot] = [self.meter.mark()]
         self._sample()
 
@@ -66,6 +67,14 @@ class Watch:
         self._hold(run)
         self._sample()
         self._is_head = True
+
+    def finish(self):
+        """Reads the times."""
+        for slot, times in self._times.items():
+            past = [self.meter.ms(times[0], each) for each in times]
+            self.profiles[slot].shares = [each / max(past[-1], 1e-9) for each in past]
+        self._held.clear()
+        self._slots.clear()
 
     def is_over(self, slot):
         return len(self.marks.get(slot, ())) == 4
@@ -114,6 +123,7 @@ class Watch:
             marks.append(self.meter.mark())
         most, now = self._sample()
         self.profiles[self._slots[run]].backward.append((place, most, now))
+        self._times[self._slots[run]].append(self.meter.mark())
 
     def _peek(self):
         return max(0, self.meter.memory()[1] - self.base - sum(self._held.values()))
