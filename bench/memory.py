@@ -48,7 +48,7 @@ class Bench:
         with torch.device(arguments.device):
             self.model = transformers.LlamaForCausalLM(config).to(torch.bfloat16).train()
         self.ids = torch.randint(0, config.vocab_size, (1, arguments.tokens), device=arguments.device)
-        self.rounds, self.rows = arguments.rounds, []
+        self.rounds, self.out, self.rows = arguments.rounds, arguments.out, []
 
     def step(self):
         self.model.zero_grad(set_to_none=True)
@@ -78,6 +78,8 @@ class Bench:
             row["predicted_gb_above_weights"] = (plan.peak - weights) / 1e9
         self.rows.append({key: value if key == "arm" else round(value, 2) for key, value in row.items()})
         print(self.rows[-1], flush=True)
+        if self.out:
+            self.out.write_text(json.dumps(self.rows, indent=1) + "\n")
         return weights + int(row.get("gb_above_weights", 0) * 1e9)
 
     def peers(self):
@@ -91,9 +93,8 @@ class Bench:
 
     def plans(self, peak, budgets):
         first = memory.plan(self.model, self.step, budget=0.0)
-        goals = {f"slowdown {each}": Goal(slowdown=each) for each in (0.01, 0.03)}
-        if peak >= first.least:
-            goals["peak of checkpointing"] = Goal(peak=peak)
+        goals = {"peak of checkpointing": Goal(peak=peak)} if peak >= first.least else {}
+        goals["slowdown 0.03"] = Goal(slowdown=0.03)
         for number in range(budgets):
             budget = number / max(budgets - 1, 1)
             goals[f"budget {budget:.2f}"] = Goal(budget=budget)
@@ -115,8 +116,6 @@ def main():
     arguments.tokens = arguments.tokens or (32768 if arguments.device == "cuda" else 512)
     bench = Bench(arguments)
     bench.plans(bench.peers(), arguments.budgets)
-    if arguments.out:
-        arguments.out.write_text(json.dumps(bench.rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

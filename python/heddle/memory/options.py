@@ -10,7 +10,7 @@ between device and host.
 from dataclasses import dataclass, field
 
 PRICES = 14  # prices of memory that are tried
-HALF = 0.5  # of a block's backward; in the rest it fetches what the block before offloaded
+HALF = 0.5  # as a share of a backward's time: in the rest it fetches what the block before offloaded
 LEAST_BYTES = 1 << 16  # smaller tensors stay on the device
 NEVER = 1e18  # the price, in milliseconds, of what cannot be
 
@@ -27,7 +27,7 @@ class Option:
     forward_peak: int
     backward_peak: int
     late_peak: int = 0  # in the backward, from when the block before fetches what it offloaded
-    late_share: float = 1.0  # of the backward's time that is left then
+    late_share: float = 1.0  # the share of the backward's time that is left then
     fetch_at: int = 0  # number of the saved tensor with whose taking that begins
     held: frozenset = frozenset()
     on_host: frozenset = frozenset()
@@ -41,9 +41,7 @@ class Profile:
     forward: list = field(default_factory=list)  # (call, bytes besides, values that live anyhow)
     # (saved tensor that is taken, or its complement that goes; bytes besides since the event before, and now)
     backward: list = field(default_factory=list)
-    shares: list = field(
-        default_factory=list
-    )  # of the backward's time that had passed at each of these events
+    shares: list = field(default_factory=list)  # the share of the time that had passed at each event
 
 
 def held_at(structure, price):

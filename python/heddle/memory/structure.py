@@ -29,7 +29,7 @@ class Structure:
     tensors: list
     saved: list  # values that the backward reads, in the order in which the forward saved them
     again: list = field(default_factory=list)  # whether each call, made again, has the same bits
-    sets: list = field(default_factory=list)  # of values to hold, once they were looked for
+    sets: list = field(default_factory=list)  # sets of values to hold, once they were looked for
     ms: list = field(default_factory=list)  # for each call, to make it again
 
     def made_of(self, held):
