@@ -86,8 +86,17 @@ def sets_of(structure):
         for step in range(PRICES):
             held = held_at(structure, low * (high / low) ** (step / (PRICES - 1)))
             found += [*_between(structure, found[-1], held), held] if held not in found else []
-    structure.sets = list(dict.fromkeys(found))
+    structure.sets = list(dict.fromkeys(_needed(structure, held) for held in found))
     return structure.sets
+
+
+def _needed(structure, held):
+    """The values of a set that something is made of, with those from outside, which nothing makes."""
+    values = set().union(*structure.made_of(held))
+    tensors = structure.tensors
+    return frozenset(
+        each for each in values if tensors[each].bytes and (each in held or tensors[each].call is None)
+    )
 
 
 def _between(structure, more, fewer):
