@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 import heddle
 from heddle import memory
+from heddle.memory import copies
 from heddle.memory.copies import Arena, Copies
 from heddle.memory.managed import Managed
 from heddle.memory.plan import Goal
@@ -208,11 +209,11 @@ def test_copies_may_be_late(seed, recompute):
     wanted = train(model, passes=2)
     with late(model, seed, recompute) as managed:
         assert equal(train(model, passes=2), wanted)
-    copies = managed._given_copies
-    assert copies.leaving.started > 0
-    assert copies.coming.started > 0
-    assert not copies.faults
-    assert copies.arena.used == 0
+    used = managed._given_copies
+    assert used.leaving.started > 0
+    assert used.coming.started > 0
+    assert not used.faults
+    assert used.arena.used == 0
 
 
 MIDDLE_OF_SEED = ("gelu", "dropout", "in_place")
@@ -408,25 +409,49 @@ def test_wrong_calls_are_named():
         assert managed.plan is None
 
 
-def test_transformers_models_and_their_own_checkpointing():
+def test_too_little_memory_on_the_host_is_named(monkeypatch):
+    model = model_of()
+    monkeypatch.setattr(copies, "available", lambda: 1000)
+    refusal = pytest.raises(heddle.Unsupported, match=r"offloads .* 1 KB of the host's memory are free")
+    with late(model, recompute=False), refusal:
+        train(model)
+
+
+def tiny_llama():
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=64, hidden_size=64, intermediate_size=128, num_hidden_layers=3, num_attention_heads=2
     )
-    model = transformers.LlamaForCausalLM(config).train()
-    ids = torch.randint(0, 64, (2, 96))
+    return transformers.LlamaForCausalLM(config).train()
 
-    def grads():
-        model.zero_grad()
-        model(input_ids=ids, labels=ids).loss.backward()
-        return [each.grad.clone() for each in model.parameters()]
 
-    wanted = grads()
+def grads_of(model):
+    ids = torch.arange(192).view(2, 96) % 64
+    model.zero_grad()
+    model(input_ids=ids, labels=ids).loss.backward()
+    return [each.grad.clone() for each in model.parameters() if each.grad is not None]
+
+
+def test_transformers_models_and_their_own_checkpointing():
+    model = tiny_llama()
+    wanted = grads_of(model)
     with memory.checkpoint(model, budget=0.0) as managed:
         assert managed.names == tuple(f"model.layers.{each}" for each in range(3))
         for _ in range(STEPS):
-            assert equal([grads()], [wanted])
+            assert equal([grads_of(model)], [wanted])
         model.gradient_checkpointing_enable()
         with pytest.raises(heddle.InvalidArgument, match="gradient_checkpointing is on"):
-            grads()
+            grads_of(model)
+
+
+def test_adapters_on_a_frozen_model():
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(target_modules=["q_proj", "down_proj"], r=4, init_lora_weights=False)
+    model = peft.get_peft_model(tiny_llama(), config)
+    wanted = grads_of(model)
+    assert len(wanted) == 3 * 2 * 2
+    with memory.checkpoint(model, budget=0.0) as managed:
+        for _ in range(STEPS):
+            assert equal([grads_of(model)], [wanted])
+        assert managed.plan.peak < managed.plan.peak_of_all

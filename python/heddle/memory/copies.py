@@ -5,7 +5,9 @@ A lane runs its copies one after the other. Nothing waits for a copy but the dev
 it is about to read or to give up what the copy writes or reads.
 """
 
+import contextlib
 import functools
+import sys
 import weakref
 
 import torch
@@ -80,6 +82,13 @@ class _Segment:
         weakref.finalize(self, runtime.cudaHostUnregister, address)
 
 
+def available():
+    """Bytes of the host's memory that are free, or can be made so."""
+    with contextlib.suppress(OSError, StopIteration), open("/proc/meminfo") as file:
+        return int(next(line for line in file if line.startswith("MemAvailable")).split()[1]) << 10
+    return sys.maxsize
+
+
 class Arena:
     """Memory of the host, page-locked for a GPU, from which pieces are taken and to which they are given
     back."""
@@ -92,9 +101,17 @@ class Arena:
         return sum(each.memory.numel() for each in self.segments)
 
     def reserve(self, size):
-        """Has room for so many bytes, in one piece where there is none yet."""
-        if size > self.size:
-            self.segments.append(_Segment(_rounded(max(size - self.size, SEGMENT)), self.is_pinned))
+        """Has room for so many bytes, the new ones in one piece. Raises Unsupported if the host has less."""
+        more = size - self.size
+        if more <= 0:
+            return
+        there = available()
+        if more > there:
+            raise Unsupported(
+                f"[heddle.memory] the plan offloads {bytes_text(size)}: {bytes_text(there)} of the host's "
+                "memory are free; keep more on the device (a higher peak), or make more again (checkpoint)"
+            )
+        self.segments.append(_Segment(_rounded(max(more, SEGMENT)), self.is_pinned))
 
     def take(self, size):
         size = _rounded(size)

@@ -235,7 +235,9 @@ class Managed:
         self._watch.finish()
         self.measured = _Measured(self._structures, self._watch, self._order, self.names, self._inputs)
         chain = self.measured.chain(device, self.may_offload, self.may_recompute)
-        self._take(self._planned(chain, names))
+        plan = self._planned(chain, names)
+        self._copies(device).arena.reserve(plan.host_bytes)
+        self._take(plan)
         LOGGER.info("[heddle.memory] the plan\n%s", self.plan.table())
 
     def _planned(self, chain, names):
