@@ -11,7 +11,7 @@ from heddle.errors import InvalidArgument
 from heddle.memory import blocks as blocks_of
 from heddle.memory import planner, structure
 from heddle.memory.copies import copies_of, rate_of
-from heddle.memory.options import held_at, options_of
+from heddle.memory.options import least_held, options_of
 from heddle.memory.plan import make_plan
 from heddle.memory.record import KEEP, OFFLOAD, Policy, Recorder, Run
 from heddle.memory.watch import Watch, meter_of
@@ -28,6 +28,19 @@ class _Measured:
     def __init__(self, structures, watch, order, names, input_bytes):
         self.structures, self.watch, self.order = structures, watch, order
         self.names, self.input_bytes = names, input_bytes
+        self._options = {}
+
+    def _options_of(self, at, *may):
+        """The options of the block at a place of the chain."""
+        if (at, *may) not in self._options:
+            slot = self.order[at]
+            options = options_of(self.structures[slot], self.watch.profiles[slot], *may)
+            if (
+                at == len(self.order) - 1
+            ):  # its backward begins at once: nothing would leave the device before
+                options = [option for option in options if not option.offloaded] or options
+            self._options[at, *may] = options
+        return self._options[at, *may]
 
     def chain(self, device, may_offload, may_recompute, base=None, times=1.0):
         """The chain that a planner takes, for inputs `times` as large."""
@@ -35,17 +48,12 @@ class _Measured:
         blocks = []
         for at, each in enumerate(self.order):
             made = self.structures[each]
-            options = options_of(made, self.watch.profiles[each], may_offload, may_recompute)
-            if (
-                at == len(self.order) - 1
-            ):  # its backward begins at once: nothing would leave the device before
-                options = [option for option in options if not option.offloaded] or options
             begin, end, back, over = marks[at]
             back_ms = meter.ms(back, marks[at - 1][2] if at > 0 else over)
-            again = made.ms_again(held_at(made, LEAST_PRICE))
+            again = made.ms_again(least_held(made))
             blocks.append(
                 planner.Block(
-                    [_scaled(option, times) for option in options],
+                    [_scaled(option, times) for option in self._options_of(at, may_offload, may_recompute)],
                     meter.ms(begin, end) * times,
                     max(0.0, back_ms - again) * times,
                 )
@@ -58,9 +66,6 @@ class _Measured:
             rate_of(device),
             self.watch.base if base is None else base,
         )
-
-
-LEAST_PRICE = 1.0  # milliseconds a byte: all that can be is made again
 
 
 def _scaled(option, times):
@@ -217,7 +222,7 @@ class Managed:
         if self._phase == EXAMINE and self._order:
             self._structures = _alike(self._structures)
             for slot, made in self._structures.items():
-                self._policies[slot] = Policy(dict.fromkeys(held_at(made, LEAST_PRICE), KEEP), made.calls)
+                self._policies[slot] = Policy(dict.fromkeys(least_held(made), KEEP), made.calls)
             self._phase = WATCH
         elif self._phase == WATCH and self._is_measured():
             self._decide(device)

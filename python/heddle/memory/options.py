@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 PRICES = 14  # prices of memory that are tried
 HALF = 0.5  # as a share of a backward's time: in the rest it fetches what the block before offloaded
 LEAST_BYTES = 1 << 16  # smaller tensors stay on the device
+LEAST_PRICE = 1.0  # milliseconds a byte: more than any call takes
 NEVER = 1e18  # the price, in milliseconds, of what cannot be
 
 
@@ -69,6 +70,13 @@ def held_at(structure, price):
         and tensor.bytes
         and (tensor.call is None or ("call", tensor.call) not in needed)
     )
+
+
+def least_held(structure):
+    """The values that are held where all is made again that can be."""
+    if structure.least is None:
+        structure.least = held_at(structure, LEAST_PRICE)
+    return structure.least
 
 
 def sets_of(structure):

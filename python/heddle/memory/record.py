@@ -340,8 +340,6 @@ class Run:
         self.saved.add(saved)
         for each in saved.closure:
             each.needs += 1
-        if self.observer:
-            self.observer.packed(self, value)
         return saved
 
     def closure(self, value):

@@ -30,6 +30,7 @@ class Structure:
     saved: list  # values that the backward reads, in the order in which the forward saved them
     again: list = field(default_factory=list)  # whether each call, made again, has the same bits
     sets: list = field(default_factory=list)  # sets of values to hold, once they were looked for
+    least: frozenset | None = None  # the set with the fewest bytes, once it was looked for
     ms: list = field(default_factory=list)  # for each call, to make it again
 
     def made_of(self, held):

@@ -52,7 +52,6 @@ class Watch:
         self.profiles, self.marks = {}, {}  # by slot
         self.head_peak = 0
         self._held, self._slots = {}, {}  # by run
-        self._live = {}
         self._is_head = False
         self._times = {}  # marks of each event of a backward
 
@@ -95,9 +94,6 @@ class Watch:
         self._hold(run)
         most, _ = self._sample()
         self.profiles[self._slots[run]].forward.append((call, most, frozenset(run.living())))
-
-    def packed(self, run, value):
-        pass
 
     def taking(self, run, saved):
         self._event(run, saved.place)
