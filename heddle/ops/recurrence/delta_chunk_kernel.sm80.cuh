@@ -30,16 +30,18 @@ struct Chunk {
   bool has(i32 i) const { return first + i < positions; }
 };
 
-// Begins copies of the chunk's rows; those after the last position are zeros.
+// Begins copies of kColumns columns of the chunk's rows, from `first` on. Rows after the last position are zeros, and columns from
+// `columns` on.
 template <i32 kColumns, i32 kThreads>
-inline void copy_rows(u8* to, const Tensor& from, const Chunk& chunk) {
+inline void copy_rows(u8* to, const Tensor& from, const Chunk& chunk, i32 first = 0, i32 columns = kColumns) {
   constexpr i32 kWords = kColumns / 8, kAll = kDeltaChunk * kWords;
 #pragma unroll
   for (i32 n = 0; n < (kAll + kThreads - 1) / kThreads; ++n) {
     const i32 i = n * kThreads + i32(threadIdx.x), row = i / kWords, word = i % kWords;
     if (kAll % kThreads != 0 && i >= kAll) break;
+    const bool there = chunk.has(row) && word * 8 < columns;
     arch::copy_word(to + row * delta_pitch(kColumns) + word * 16,
-                    chunk.at<2>(from, chunk.has(row) ? row : 0, word * 8), chunk.has(row));
+                    chunk.at<2>(from, there ? row : 0, there ? first + word * 8 : 0), there);
   }
 }
 

@@ -17,15 +17,20 @@ constexpr i32 delta_pitch(i32 elements) {
   return 2 * elements + 16;
 }
 
-// A chunk's part of the workspace: its keys as the state meets them, as sums of two bf16, and its factors, which are a float for each
-// position, by which what it writes stays to the chunk's end, and the one by which the state stays.
-struct DeltaRecord {
+// A chunk's part of the workspace: its keys as the state meets them, as sums of two bf16, and then kCount floats for each position and
+// one more, by which the state stays to the chunk's other end.
+template <i32 kCount>
+struct DeltaRecordOf {
   i32 dim;
 
-  static constexpr i32 kFactors = 16 * (kDeltaChunk / 4 + 1);  // bytes
+  static constexpr i32 kStays = kCount * kDeltaChunk;  // the number of the last float
+  static constexpr i32 kFactors = 4 * kStays + 16;     // bytes
   constexpr i32 plane() const { return kDeltaChunk * dim * 2; }
   constexpr i32 bytes() const { return 2 * plane() + kFactors; }
 };
+using DeltaRecord = DeltaRecordOf<1>;  // by which what a position writes stays to the end
+using DeltaBackwardRecord =
+    DeltaRecordOf<2>;  // by which dy reaches the begin, and what is known of a key does
 
 constexpr tile::Budget delta_prepare_budget(i32 dim, i32 columns) {
   return tile::Budget{}
@@ -51,6 +56,48 @@ constexpr tile::Budget delta_answer_budget(i32 dim) {
       .part("scores", kDeltaChunk * kDeltaLine * 4)
       .part("decays", kDeltaChunk * 4)
       .part("betas", kDeltaChunk * 4);
+}
+
+// The gradient.
+constexpr i32 kDeltaSquarePitch = delta_pitch(kDeltaChunk);
+
+constexpr tile::Budget delta_backward_prepare_budget(i32 dim, i32 columns) {
+  constexpr i32 kSquare = kDeltaChunk * kDeltaLine * 4;
+  return tile::Budget{}
+      .part("queries", kDeltaChunk * delta_pitch(dim))
+      .part("keys", kDeltaChunk * delta_pitch(dim))
+      .part("scores", kSquare)
+      .part("couplings", kSquare)
+      .part("inverse", kSquare)
+      .part("product", kSquare)
+      .part("decays", kDeltaChunk * 4)
+      .part("betas", kDeltaChunk * 4)
+      .part("dy", kDeltaChunk * delta_pitch(columns));
+}
+
+// `part`: columns of a CTA.
+constexpr i32 delta_backward_stage_bytes(i32 dim, i32 part) {
+  return 4 * kDeltaChunk * delta_pitch(dim) + kDeltaChunk * delta_pitch(part) + DeltaBackwardRecord::kFactors;
+}
+constexpr tile::Budget delta_backward_scan_budget(i32 dim, i32 part, i32 stages) {
+  return tile::Budget{}.part("stages", stages * delta_backward_stage_bytes(dim, part));
+}
+
+constexpr tile::Budget delta_backward_answer_budget(i32 dim, i32 columns) {
+  const i32 rows = kDeltaChunk * delta_pitch(columns), square = kDeltaChunk * kDeltaSquarePitch;
+  return tile::Budget{}
+      .part("queries", kDeltaChunk * delta_pitch(dim))
+      .part("keys", kDeltaChunk * delta_pitch(dim))
+      .part("dy", rows)
+      .part("written", 2 * rows)  // beta times error
+      .part("z", 2 * rows)        // the gradient of errors
+      .part("of dy", 2 * square)
+      .part("of z", 2 * square)
+      .part("decays", kDeltaChunk * 4)
+      .part("betas", kDeltaChunk * 4)
+      .part("numbers", kDeltaChunk * 4)
+      .part("sums", kDeltaThreads / 32 * kDeltaChunk * 4)
+      .part("inner", kDeltaThreads / 32 * 4);
 }
 
 }  // namespace heddle

@@ -5,6 +5,7 @@
 namespace heddle::gated_delta_rule_backward {
 
 std::vector<Case> cases();
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -184,6 +185,7 @@ const OpSpec& op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = cases;
+    op.kernel = kernel;
     op.traits = {.spreads_nan = true};
     return op;
   }();

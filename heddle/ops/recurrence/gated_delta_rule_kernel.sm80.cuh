@@ -58,7 +58,7 @@ struct Prepare {
       float* const factors = reinterpret_cast<float*>(record + 2 * DeltaRecord{kDim}.plane());
       const float all = decays[kDeltaChunk - 1];
       factors[lane()] = betas[lane()] * decay(all - decays[lane()]);
-      if (lane() == 0) factors[kDeltaChunk] = decay(all);
+      if (lane() == 0) factors[DeltaRecord::kStays] = decay(all);
     }
   }
 
@@ -148,7 +148,7 @@ struct Kernel {
       store_errors(a, chunk, column, errors);
       const float* const factors = reinterpret_cast<const float*>(stage + 3 * kPlane);
       each_sum(errors, [&](float& value, i32 position, i32) { value *= factors[lane_row() + position]; });
-      state.decay(factors[kDeltaChunk]);
+      state.decay(factors[DeltaRecord::kStays]);
       state.add(errors, stage + 2 * kPlane);
       chunk = next;
     }
