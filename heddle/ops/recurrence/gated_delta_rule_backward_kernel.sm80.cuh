@@ -28,7 +28,7 @@ struct Workspace {
   static constexpr i32 kX = kDeltaChunk * kColumns, kState = kDim * kColumns;  // floats of a chunk
 
   u8* data;
-  i64 chunks;  // of all heads
+  i64 chunks;  // all heads have together
 
   u8* record(i64 chunk) const { return data + chunk * DeltaBackwardRecord{kDim}.bytes(); }
   float* x(i64 chunk) const { return reinterpret_cast<float*>(record(chunks)) + chunk * kX; }
