@@ -90,6 +90,7 @@ void Server::State::take(tcp::socket socket) {
     return;
   }
   socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(tcp::socket::send_buffer_size(options.kernel_bytes), ignored);
   const auto connection = std::make_shared<Connection>(std::move(socket), shared);
   open.insert(connection);
   count = open.size();

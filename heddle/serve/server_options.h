@@ -15,6 +15,7 @@ struct ServerOptions {
   size_t connections = 1024;  // at once; more are refused with 503
   // A connection is closed that is idle for so long, sends no whole request in that time, or takes nothing of its response.
   std::chrono::milliseconds idle{75'000}, sending{30'000}, stalled{30'000};
+  int kernel_bytes = 256 << 10;  // that the system keeps for a client that reads slowly
 };
 
 }  // namespace heddle
