@@ -9,14 +9,14 @@
 #include <fmt/format.h>
 
 #include "heddle/serve/api_error.h"
-#include "heddle/serve/page_files.h"
+#include "heddle/serve/served_sources.h"
 
 namespace heddle {
 
 namespace {
 
 std::string page_file(std::string_view name) {
-  for (const EmbeddedFile& file : page_files())
+  for (const EmbeddedFile& file : served_sources())
     if (std::string_view(file.path).ends_with(name)) return std::string(file.text);
   return {};
 }

@@ -7,6 +7,6 @@
 
 namespace heddle {
 
-std::span<const EmbeddedFile> page_files();
+std::span<const EmbeddedFile> served_sources();
 
 }  // namespace heddle
