@@ -131,12 +131,12 @@ void Api::handle(HttpRequest request, const std::shared_ptr<Reply>& reply) {
     return refuse(error, endpoint, reply, std::move(record));
   }
   workers_.post([this, endpoint, request = std::move(request), reply, record = std::move(record)]() mutable {
-    run(*endpoint, std::move(request), reply, std::move(record));
+    run(*endpoint, request, reply, std::move(record));
   });
 }
 
 // On a worker.
-void Api::run(const Endpoint& endpoint, HttpRequest request, const std::shared_ptr<Reply>& reply,
+void Api::run(const Endpoint& endpoint, const HttpRequest& request, const std::shared_ptr<Reply>& reply,
               RequestRecord record) {
   try {
     if (endpoint.answer) {

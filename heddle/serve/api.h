@@ -49,7 +49,7 @@ class Api : public HttpHandler {
   struct Endpoint;
   static std::span<const Endpoint> endpoints();
   const Endpoint& endpoint_of(const HttpRequest& request) const;
-  void run(const Endpoint& endpoint, HttpRequest request, const std::shared_ptr<Reply>& reply,
+  void run(const Endpoint& endpoint, const HttpRequest& request, const std::shared_ptr<Reply>& reply,
            RequestRecord record);
   void refuse(const ApiError& error, const Endpoint* endpoint, const std::shared_ptr<Reply>& reply,
               RequestRecord record);

@@ -181,7 +181,7 @@ void read_settings(Fields& fields, const ServedModel& model, Asked& asked) {
                  {"return_tokens_as_token_ids", "false"}});
 }
 
-AskedPrompt prompt_of(Json messages, const Json& variables, const ServedModel& model) {
+AskedPrompt prompt_of(const Json& messages, const Json& variables, const ServedModel& model) {
   if (!model.chat)
     throw ApiError(400,
                    "[chat] this model has no chat template; ask /v1/completions, or start the server with "
@@ -285,7 +285,7 @@ Asked read_chat(const Json& body, const ServedModel& model) {
                  {"continue_final_message", "false"},
                  {"documents", "null"}});
   read_settings(fields, model, asked);
-  asked.prompts.push_back(prompt_of(std::move(messages), variables, model));
+  asked.prompts.push_back(prompt_of(messages, variables, model));
   fit(asked, most, most_name, model);
   return asked;
 }

@@ -52,7 +52,7 @@ void read_settings(Fields& fields, const ServedModel& model, Asked& asked);
 // The messages of a conversation in OpenAI's form, as templates read them: a text each, and arguments as objects.
 Json read_messages(const JsonView& value);
 // A conversation in OpenAI's form becomes a prompt. `variables` of the template come from the request.
-AskedPrompt prompt_of(Json messages, const Json& variables, const ServedModel& model);
+AskedPrompt prompt_of(const Json& messages, const Json& variables, const ServedModel& model);
 // Checks that prompts and answers fit the context. Without `most`, an answer may take what is left of it.
 void fit(Asked& asked, std::optional<i32> most, std::string_view most_name, const ServedModel& model);
 // The tokens of a prompt are checked.

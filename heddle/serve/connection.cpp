@@ -243,7 +243,7 @@ void Connection::finish() {
 void Connection::close_gently() {
   Failure ignored;
   closes_ = lingers_ = true;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  (void)socket_.shutdown(Socket::shutdown_send, ignored);
   limit(kLinger);
   read();
 }
@@ -252,7 +252,7 @@ void Connection::close() {
   if (std::exchange(is_closed_, true)) return;
   const auto self = shared_from_this();
   Failure ignored;
-  socket_.close(ignored);
+  (void)socket_.close(ignored);
   timer_.cancel();
   if (const auto answer = std::exchange(answer_, {})) answer->gone();
   terms_.owner.closed(self);

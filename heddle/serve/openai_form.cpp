@@ -56,10 +56,12 @@ class OpenAiForm : public AnswerForm {
   }
   std::string text_of(i32 token) const { return model_.tokenizer.decode(std::span(&token, 1), false); }
 
-  const Asked& asked_;
-  const ServedModel& model_;
+  const Asked& asked() const { return asked_; }
+  const Tokenizer& tokenizer() const { return model_.tokenizer; }
 
  private:
+  const Asked& asked_;
+  const ServedModel& model_;
   const std::string name_;
   const i64 created_;
 };
@@ -77,13 +79,13 @@ class CompletionForm : public OpenAiForm {
   }
   std::string begin() override {
     std::string first;
-    for (size_t i = 0; asked_.echo && i < asked_.choices(); ++i)
-      first += piece(part(i, asked_.texts[i / size_t(asked_.n)], Json(), Json()));
+    for (size_t i = 0; asked().echo && i < asked().choices(); ++i)
+      first += piece(part(i, asked().texts[i / size_t(asked().n)], Json(), Json()));
     return first;
   }
   std::string token(size_t index, const AnswerToken& token) override {
     Json logprobs;
-    if (asked_.top && token.logprobs) {
+    if (asked().top && token.logprobs) {
       Lists lists;
       add(lists, token.id, *token.logprobs);
       logprobs = lists.json(true);
@@ -114,7 +116,7 @@ class CompletionForm : public OpenAiForm {
   }
   // A text has nothing of special tokens.
   size_t shown_size(i32 token, const std::string& text) const {
-    return model_.tokenizer.is_skipped(token) ? 0 : text.size();
+    return tokenizer().is_skipped(token) ? 0 : text.size();
   }
   void add(Lists& lists, i32 token, const TokenLogprobs& logprobs) const {
     const std::string text = text_of(token);
@@ -131,13 +133,13 @@ class CompletionForm : public OpenAiForm {
     lists.offset += shown_size(token, text);
   }
   Json choice(size_t index, const MadeAnswers& made) const {
-    const size_t prompt = index / size_t(asked_.n);
+    const size_t prompt = index / size_t(asked().n);
     const MadeAnswer& answer = made.answers[index];
     Json logprobs;
-    if (asked_.top) {
+    if (asked().top) {
       Lists lists;
-      if (asked_.echo) {
-        const std::vector<i32>& tokens = asked_.prompts[prompt].tokens;
+      if (asked().echo) {
+        const std::vector<i32>& tokens = asked().prompts[prompt].tokens;
         const std::string first = text_of(tokens[0]);
         lists.tokens.push_back(first);  // nothing comes before it that it could follow from
         lists.values.push_back(Json());
@@ -148,9 +150,9 @@ class CompletionForm : public OpenAiForm {
       }
       for (const AnswerToken& token : answer.tokens)
         if (token.logprobs) add(lists, token.id, *token.logprobs);
-      logprobs = lists.json(*asked_.top > 0);
+      logprobs = lists.json(*asked().top > 0);
     }
-    return part(index, (asked_.echo ? asked_.texts[prompt] : "") + answer.text, std::move(logprobs),
+    return part(index, (asked().echo ? asked().texts[prompt] : "") + answer.text, std::move(logprobs),
                 finish_of(answer.reason));
   }
 };
@@ -167,7 +169,7 @@ class ChatForm : public OpenAiForm {
       Json message = Json::object({{"role", "assistant"}, {"content", answer.text}, {"refusal", Json()}});
       if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
       Json logprobs;
-      if (asked_.top) {
+      if (asked().top) {
         Json content = Json::array();
         for (const AnswerToken& token : answer.tokens)
           if (token.logprobs) content.push_back(scored(token));
@@ -183,14 +185,14 @@ class ChatForm : public OpenAiForm {
   }
   std::string begin() override {
     std::string first;
-    for (size_t i = 0; i < asked_.choices(); ++i)
+    for (size_t i = 0; i < asked().choices(); ++i)
       first += piece(part(i, Json::object({{"role", "assistant"}, {"content", ""}}), Json(), Json()));
     return first;
   }
   std::string token(size_t index, const AnswerToken& token) override {
     std::string events;
     Json logprobs;
-    if (asked_.top && token.logprobs)
+    if (asked().top && token.logprobs)
       logprobs = Json::object({{"content", Json::array({scored(token)})}, {"refusal", Json()}});
     if (!token.reasoning.empty())
       events += piece(part(index, Json::object({{"reasoning_content", token.reasoning}}), Json(), Json()));

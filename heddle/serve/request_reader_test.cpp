@@ -51,9 +51,11 @@ TEST(RequestReader, IsTheSameForBytesOneByOne) {
       "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2;note=1\r\ndy\r\n0\r\nTrailer: "
       "1\r\n\r\n";
   std::string bodies;
-  for (const char byte : "\r\n" + kPost + chunked + kPost) {
+  std::string all = "\r\n";
+  all.append(kPost).append(chunked).append(kPost);
+  for (const char byte : all) {
     reader.push({&byte, 1});
-    if (const auto request = reader.next()) bodies += request->body + ".";
+    if (const auto request = reader.next()) bodies.append(request->body).append(".");
   }
   EXPECT_EQ(bodies, "body.body.body.");
 }

@@ -230,7 +230,7 @@ Asked read_response(const Json& body, const ServedModel& model) {
                  {"tool_choice", "\"auto\""},
                  {"include", "[]"}});
   read_settings(fields, model, asked);
-  asked.prompts.push_back(prompt_of(std::move(messages), variables, model));
+  asked.prompts.push_back(prompt_of(messages, variables, model));
   fit(asked, most, "max_output_tokens", model);
   return asked;
 }
