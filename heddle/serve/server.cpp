@@ -57,11 +57,14 @@ void Server::State::listen() {
       asio::ip::make_address(options.host == "localhost" ? "127.0.0.1" : options.host, error);
   if (error) wrong("the host is no address such as 127.0.0.1, 0.0.0.0 or ::1");
   const tcp::endpoint endpoint(address, u16(options.port));
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) wrong(error.message());
+  try {
+    acceptor.open(endpoint.protocol());
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    acceptor.bind(endpoint);
+    acceptor.listen(asio::socket_base::max_listen_connections);
+  } catch (const boost::system::system_error& failure) {
+    wrong(failure.code().message());
+  }
 }
 
 void Server::State::accept() {
@@ -85,12 +88,12 @@ void Server::State::take(tcp::socket socket) {
     static constexpr char kFull[] =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: "
         "close\r\n\r\n";
-    socket.non_blocking(true, ignored);
+    (void)socket.non_blocking(true, ignored);
     socket.write_some(asio::buffer(kFull, sizeof kFull - 1), ignored);
     return;
   }
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.set_option(tcp::socket::send_buffer_size(options.kernel_bytes), ignored);
+  (void)socket.set_option(tcp::no_delay(true), ignored);
+  (void)socket.set_option(tcp::socket::send_buffer_size(options.kernel_bytes), ignored);
   const auto connection = std::make_shared<Connection>(std::move(socket), shared);
   open.insert(connection);
   count = open.size();
@@ -170,7 +173,7 @@ void Server::refuse_new() {
   state_->refuses = true;
   asio::post(state_->io, [state = state_.get()] {
     ErrorOf ignored;
-    state->acceptor.close(ignored);
+    (void)state->acceptor.close(ignored);
     const auto all = state->open;
     for (const auto& connection : all) connection->close_if_idle();
   });

@@ -40,7 +40,7 @@ ServedModel served(const Engine& engine) {
 }
 
 struct Served {
-  explicit Served(ApiOptions api_options = {}, ServerOptions options = {.port = 0}, i32 sequences = 4)
+  explicit Served(ApiOptions api_options = {}, const ServerOptions& options = {.port = 0}, i32 sequences = 4)
       : engine(open_model(kServed), {.max_sequences = sequences}),
         api(std::move(api_options)),
         service(api.open(served(engine), engine)),
