@@ -32,15 +32,16 @@ class _Measured:
 
     def _options_of(self, at, *may):
         """The options of the block at a place of the chain."""
-        if (at, *may) not in self._options:
+        key = (at, *may)
+        if key not in self._options:
             slot = self.order[at]
             options = options_of(self.structures[slot], self.watch.profiles[slot], *may)
             if (
                 at == len(self.order) - 1
             ):  # its backward begins at once: nothing would leave the device before
                 options = [option for option in options if not option.offloaded] or options
-            self._options[at, *may] = options
-        return self._options[at, *may]
+            self._options[key] = options
+        return self._options[key]
 
     def chain(self, device, may_offload, may_recompute, base=None, times=1.0):
         """The chain that a planner takes, for inputs `times` as large."""
