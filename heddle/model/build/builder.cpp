@@ -170,10 +170,13 @@ Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 
   weight.interleave = request_.interleave * 2 / size_of(spec.dtype);
   weight.coding = take_coding(spec);
   if (weight.is_coded()) weight.interleave = request_.code_bytes * 8 / bits_of(weight.coding.code);
-  if (!weight.holds_coding()) {
+  const bool streams = request_.code_bytes == CodePanel::kWordBytes && panel_rows == 2;
+  if (!weight.holds_coding() || (weight.is_coded() && streams && !weight.is_streamed())) {
+    spec.expanded = weight.holds_coding()
+                        ? fmt::format("its scales are of {} columns each", weight.coding.group)
+                        : fmt::format("its panels have {} rows", panel_rows);
     spec.coding = weight.coding = {};
     weight.interleave = request_.interleave;
-    spec.expanded = fmt::format("its panels have {} rows", panel_rows);
   }
   weight.data.buffer =
       made_.graph.add_buffer({.name = name, .kind = BufferKind::kWeight, .bytes = weight.bytes()});
