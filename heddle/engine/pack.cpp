@@ -247,7 +247,7 @@ void pack_streamed(const Weight& weight, i32 r, const PackRow& row, std::byte* p
   }
   for (i32 part = 0; part < layout.parts(); ++part) {
     const i32 begin = part * layout.part_cols(), end = begin + layout.cols_of(part);
-    for (i32 k = begin; k<end; k += layout.group> 0 ? layout.scale_cols() : end - begin)
+    for (i32 k = begin; k<end; k += layout.group> 0 ? layout.group : end - begin)
       std::memcpy(panel + layout.scale_place(r, k), &row.scales[k / weight.group_cols()], sizeof(float));
   }
 }

@@ -213,8 +213,9 @@ class Packing {
   void pack_band(size_t band, std::byte* to, Onto onto) const {
     const i32 matrix = i32(band) / bands_, panel = i32(band) % bands_, first = panel * weight_.panel_rows,
               last = std::min(first + weight_.panel_rows, weight_.rows());
+    const i32 unit = weight_.is_streamed() ? CodePanel::kBlock : weight_.interleave;
     const bool full = last - first == weight_.panel_rows && weight_.cols() % weight_.slice_cols() == 0 &&
-                      weight_.slice_cols() % weight_.interleave == 0;
+                      weight_.slice_cols() % unit == 0;
     if (onto == Onto::kAnything && !full) std::memset(to, 0, band_bytes(weight_));  // what pads it
     const u64* table = table_.data();  // the first band's: each one is like it
     std::vector<PackRow> rows;

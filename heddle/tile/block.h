@@ -34,6 +34,7 @@
 //   block.operand(rows, cols, dtype)     on-chip matrix that mma reads, after a sync; operand.row(m) is a View that is
 //                              stored to only
 //   block.operand(tensor, m0, rows, dtype)   rows of a tensor as such a matrix: a copy, or in place
+//                              (both take a weight in place of its dtype, and must where the weight may be stored in codes)
 //   block.fragment(m0, rows, n0, cols)   on-chip f32 matrix at place (m0, n0) of the output; fragment.row(m) is a View
 //   block.mma(fragment, operand, weight) fragment[m, c] = sum_k operand[m, k] * weight[n0 + c, k], FP32 accumulation,
 //                              fixed order in k; takes the weight's panels from the stream in ascending order

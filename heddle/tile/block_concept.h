@@ -122,6 +122,8 @@ concept ProductBlock =
       block.scratch(n);
       { block.operand(n, n, DType::kF32) } -> language::Is<typename B::Operand>;
       { block.operand(tensor, n, n, DType::kF32) } -> language::Is<typename B::Operand>;
+      { block.operand(n, n, weight) } -> language::Is<typename B::Operand>;
+      { block.operand(tensor, n, n, weight) } -> language::Is<typename B::Operand>;
       { block.fragment(n, n, n, n) } -> language::Is<typename B::Fragment>;
       block.release(fragment);
       block.mma(fragment, operand, weight);

@@ -51,6 +51,12 @@ inline void from_e4m3(u32 bits, float& first, float& second) {
   constexpr u32 kShift = kHigh ? 16 : 0;
   first = convert(bits >> kShift), second = convert(bits >> (kShift + 8));
 }
+template <bool kHigh = false>
+inline u32 from_e4m3_to_f16(u32 bits) {
+  float first, second;
+  from_e4m3<kHigh>(bits, first, second);
+  return pack_f16(first, second);
+}
 constexpr bool kRoundsToCodes = false;
 inline u32 pack_e4m3(float, float) {
   return 0;
@@ -65,6 +71,12 @@ inline u32 multiply_add_bf16(u32 a, u32 b, u32 c) {
   const auto half = [](u32 bits, u32 shift) { return from_bf16_bits(bits >> shift & 0xffff); };
   const auto sum = [&](u32 shift) { return half(a, shift) * half(b, shift) + half(c, shift); };
   return pack_bf16(sum(0), sum(16));
+}
+inline u32 multiply_add_f16(u32 a, u32 b, u32 c) {
+  const auto sum = [&](u32 shift) {
+    return from_f16(u16(a >> shift)) * from_f16(u16(b >> shift)) + from_f16(u16(c >> shift));
+  };
+  return pack_f16(sum(0), sum(16));
 }
 
 inline u32 thread() {

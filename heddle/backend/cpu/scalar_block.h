@@ -172,6 +172,10 @@ class ScalarBlock : public Loops {
     map_rows(rows, tensor.last(), [&](i32 m, Index i) { x.row(m).store(i, row(tensor, m0 + m).load(i)); });
     return x;
   }
+  Operand operand(i32 rows, i32 cols, const Weight& w) { return operand(rows, cols, w.data.dtype); }
+  Operand operand(const Tensor& tensor, i32 m0, i32 rows, const Weight& w) {
+    return operand(tensor, m0, rows, w.data.dtype);
+  }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) { return matrix(rows, cols, m0, n0); }
   void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
   void mma(Fragment& fragment, const Operand& x, const Weight& w);

@@ -136,6 +136,10 @@ class SimdBlock {
     map_rows(rows, tensor.last(), [&](i32 m, auto i) { x.row(m).store(i, row(tensor, m0 + m).load(i)); });
     return x;
   }
+  Operand operand(i32 rows, i32 cols, const Weight& w) { return operand(rows, cols, w.data.dtype); }
+  Operand operand(const Tensor& tensor, i32 m0, i32 rows, const Weight& w) {
+    return operand(tensor, m0, rows, w.data.dtype);
+  }
   // Padded to whole panels and operand rows; kernels write the padding too. The extra cache line is there as in
   // an operand.
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {

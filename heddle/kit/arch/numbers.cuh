@@ -50,6 +50,13 @@ inline u16 to_f16(float value) {
   return bits;
 }
 
+// a b + c of two f16 each, rounded once.
+inline u32 multiply_add_f16(u32 a, u32 b, u32 c) {
+  u32 sums;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sums) : "r"(a), "r"(b), "r"(c));
+  return sums;
+}
+
 // Two f8e4m3 in the low half of `bits`, or in the high one; the first one is lower.
 template <bool kHigh = false>
 inline void from_e4m3(u32 bits, float& first, float& second) {
@@ -70,6 +77,25 @@ inline void from_e4m3(u32 bits, float& first, float& second) {
   };
   constexpr u32 kShift = kHigh ? 16 : 0;
   first = convert(bits >> kShift), second = convert(bits >> (kShift + 8));
+#endif
+}
+
+// Two f8e4m3 as two f16, which hold them exactly.
+template <bool kHigh = false>
+inline u32 from_e4m3_to_f16(u32 bits) {
+#if __CUDA_ARCH__ >= 890
+  u32 halves;
+  if constexpr (kHigh)
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.rn.f16x2.e4m3x2 %0, high;}"
+        : "=r"(halves)
+        : "r"(bits));
+  else
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(bits)));
+  return halves;
+#else
+  // The bits of two f16 that are 2^8 times less, and have no NaN.
+  const u32 two = __byte_perm(bits, 0, kHigh ? 0x3424 : 0x1404);
+  return multiply_add_f16((two & 0x80008000) | (two >> 1 & 0x3f803f80), 0x5c005c00, 0x80008000);
 #endif
 }
 

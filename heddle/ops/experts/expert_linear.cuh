@@ -41,7 +41,7 @@ struct Body {
     auto found = block.scratch(slot.entries);
     const i32 count = block.select(slot.entries, found, [&](i32 entry) { return slot.takes(entry); });
     if (count == 0) return block.dead();
-    auto x = block.operand(count < a.slot_rows() ? count : a.slot_rows(), a.w.cols(), a.w.data.dtype);
+    auto x = block.operand(count < a.slot_rows() ? count : a.slot_rows(), a.w.cols(), a.w);
     const i32 most = x.rows;
     for (i32 first = 0; first < count; first += most) {
       x.rows = count - first < most ? count - first : most;

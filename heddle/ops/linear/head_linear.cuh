@@ -37,7 +37,7 @@ struct Body {
       const i32 head = n / a.head_rows(), end = end_of_head(a, head, t[3]);
       const i32 columns = end - n < kColumns ? end - n : kColumns;
       auto fragment = block.fragment(t[0], rows, n, columns);
-      auto x = block.operand(elements_of(a, head), t[0], rows, a.w.data.dtype);
+      auto x = block.operand(elements_of(a, head), t[0], rows, a.w);
       block.sync();
       block.mma(fragment, x, a.w);
       block.sync();

@@ -30,8 +30,8 @@ struct BodyWith {
   HEDDLE_PART_OF_CALLER static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
     const i32 rows = block.rows(t);
     block.inputs();
-    auto x = chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w.data.dtype)
-                                  : block.operand(a.x, t[0], rows, a.w.data.dtype);
+    auto x =
+        chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w) : block.operand(a.x, t[0], rows, a.w);
     for (i32 m = 0; chain.has_prologue() && m < rows; ++m) chain.prologue(block, t[0] + m, x.row(m));
     block.sync();
     for (i32 n = t[2]; n < t[3]; n += kColumns) {

@@ -21,8 +21,8 @@ struct DeviceBodyWith : BodyWith<Config> {
  private:
   template <class Block, class Chain>
   __forceinline__ static void run_columns(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
-    const auto x = chain.has_prologue() ? block.operand(1, a.w.cols(), a.w.data.dtype)
-                                        : block.operand_place(a.x, t[0], 1, a.w.data.dtype);
+    const auto x =
+        chain.has_prologue() ? block.operand(1, a.w.cols(), a.w) : block.operand_place(a.x, t[0], 1, a.w);
     auto drawn = block.draw(a.w, t[2], t[3]);
     block.inputs();
     if constexpr (Chain::has_prologue())

@@ -271,20 +271,18 @@ class Block {
   Operand operand(i32 rows, i32 cols, DType dtype, bool exact = false) {
     const bool alone = rows == 1 && !many_rows();
     const DType stored = !alone || exact ? dtype : dtype == DType::kBf16 ? kSplit : DType::kF32;
-    const i32 unit = dtype == DType::kBf16 ? kBlockCols : 16, padded = (cols + unit - 1) / unit * unit;
-    // Two to eight rows begin half a line of banks apart.
-    const i64 stride = alone         ? i64(padded) * (exact ? size_of(dtype) : 4)
-                       : many_rows() ? i64(padded) * size_of(stored)
-                                     : i64(padded + 63) / 64 * 64 * size_of(stored) + 64;
-    Operand x{{scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand), stored, rows, cols, 0, 0,
-               stride, 0}};
-    map_rows(rows, padded - cols, [&](i32 m, Index i) { x.row(m).store(i + cols, 0.0f); });
-    return x;
+    return operand_of(rows, cols, stored, dtype == DType::kBf16 ? kBlockCols : 16);
+  }
+  // The operand of a product with w: rows are halves of f16 (kScaledHalves) where codes come from the ring.
+  Operand operand(i32 rows, i32 cols, const Weight& w, bool exact = false) {
+    if (multiplies_codes(w)) return operand_of(rows, cols, kScaledHalves, CodePanel::kBlock);
+    return operand(rows, cols, w.data.dtype, exact);
   }
   // Rows of a tensor, in place if mma can read them there. Call it after inputs(). It uses no size that depends on the rank, so
   // that a tensor that a body makes itself stays in registers.
-  Operand operand(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
-    const Operand x = operand_place(tensor, row, rows, dtype);
+  template <class Kind>
+  Operand operand(const Tensor& tensor, i32 row, i32 rows, const Kind& dtype_or_weight) {
+    const Operand x = operand_place(tensor, row, rows, dtype_or_weight);
     copy_rows(tensor, row, x);
     return x;
   }
@@ -293,6 +291,10 @@ class Block {
     const Plane there = rows_of(tensor, row, rows);
     if (many_rows() && tensor.dtype == dtype) return {there};
     return operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
+  }
+  Operand operand_place(const Tensor& tensor, i32 row, i32 rows, const Weight& w) {
+    if (multiplies_codes(w)) return operand(rows, tensor.size[1], w);
+    return operand_place(tensor, row, rows, w.data.dtype);
   }
   void copy_rows(const Tensor& tensor, i32 row, const Operand& x) {
     const Plane there = rows_of(tensor, row, x.rows);
@@ -419,6 +421,20 @@ class Block {
   // True if products read their operands in memory: they have many rows, or there is no ring.
   bool many_rows() const { return kManyRows && (!kHasRing || rows_ > kStreamRows); }
 
+  // True if the weight's codes come from the ring.
+  bool multiplies_codes(const Weight& w) const {
+    return kReadsCodes && kHasRing && w.is_streamed() && !many_rows();
+  }
+  // Columns are padded to a multiple of `unit`. Two to eight rows begin half a line of banks apart.
+  Operand operand_of(i32 rows, i32 cols, DType stored, i32 unit) {
+    const i32 padded = (cols + unit - 1) / unit * unit;
+    const i64 bytes = is_in_halves(stored) ? 4 : size_of(stored);
+    const i64 stride = rows == 1 || many_rows() ? padded * bytes : i64(padded + 63) / 64 * 64 * bytes + 64;
+    Operand x{{scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand), stored, rows, cols, 0, 0,
+               stride, 0}};
+    map_rows(rows, padded - cols, [&](i32 m, Index i) { x.row(m).store(i + cols, 0.0f); });
+    return x;
+  }
   Plane rows_of(const Tensor& tensor, i32 row, i32 rows) {
     return {this->row(tensor, row).data,
             tensor.dtype,

@@ -9,7 +9,6 @@
 // the next slab while they multiply.
 #pragma once
 
-#include "heddle/backend/cuda/device/expand.cuh"
 #include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 #include "heddle/ir/product.h"
@@ -19,6 +18,7 @@
 #include "heddle/kit/arch/thread.cuh"
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
+#include "heddle/kit/value/expand.cuh"
 
 namespace heddle::device {
 

@@ -146,16 +146,23 @@ __forceinline__ void multiply_groups(Drawn& drawn, i32 all, const Plane& x, cons
   else
     multiply_by<Product<PlainColumns<2>>>(drawn, all, x, w, partial, columns, use);
 }
+template <Code kCode, class F>
+__forceinline__ void multiply_codes(Drawn& drawn, i32 all, const Plane& x, const Weight& w, float* partial,
+                                    i32 columns, F&& use) {
+  if constexpr (kFewRows)
+    if (x.rows > 1) return multiply_by<CodedProduct<false, kCode>>(drawn, all, x, w, partial, columns, use);
+  multiply_by<CodedProduct<true, kCode>>(drawn, all, x, w, partial, columns, use);
+}
 template <DType kType, class F>
 __forceinline__ void multiply_from_ring(Drawn& drawn, i32 all, const Plane& x, const Weight& w,
                                         float* partial, i32 columns, F&& use) {
   if constexpr (kType == DType::kBf16) {
     if constexpr (kUses[int(DType::kF8E4M3)])
       if (w.coding.code == Code::kF8E4M3)
-        return multiply_groups<Fp8Product>(drawn, all, x, w, partial, columns, use);
+        return multiply_codes<Code::kF8E4M3>(drawn, all, x, w, partial, columns, use);
     if constexpr (kUses[int(DType::kI4)])
       if (w.coding.code == Code::kI4)
-        return multiply_groups<Int4Product>(drawn, all, x, w, partial, columns, use);
+        return multiply_codes<Code::kI4>(drawn, all, x, w, partial, columns, use);
     if constexpr (kReadsFloats) multiply_groups<GroupProduct>(drawn, all, x, w, partial, columns, use);
   } else {
     if constexpr (kFewRows)

@@ -13,8 +13,8 @@ namespace heddle::device {
 constexpr i32 kStreamPanelRows = 2;              // the layout of panels that matvec reads
 constexpr i32 kStreamWord = 16;                  // contiguous bytes of one row in a panel
 constexpr i32 kPartBytes = i32(kRingSlotBytes);  // the largest part of a panel, without the scales of codes
-constexpr i32 kGroupPanels = 8;                  // panels that are multiplied together, at most
-constexpr i32 kGroupSlots = 4;                   // slots that they lie in, at most
+constexpr i32 kGroupPanels = 8, kCodeGroupPanels = 16;  // panels that are multiplied together, at most
+constexpr i32 kGroupSlots = 4;                          // slots that they lie in, at most
 
 // A kernel that has a ring serves tiles of a few rows through it, or all tiles.
 constexpr ProductKernel kRingKernel{.ring_rows = kManyRows ? kStreamRows : 0x7fffffff};
@@ -58,8 +58,7 @@ struct RingCursor {
   }
 };
 
-// True if a slot holds one panel of the weight's bf16 at most: such panels are multiplied four at a time, codes too, so that their
-// sums have the same order.
+// True if a slot holds one panel at most: such panels are multiplied four at a time.
 constexpr bool has_long_panels(const Weight& w) {
   return 8 * ((w.cols() + 7) / 8 * 8) > kPartBytes;
 }
@@ -84,7 +83,10 @@ struct Items {
     }
     while (panels < kItemPanels && 2 * panels * floats <= kPartBytes) panels *= 2, ++log_panels;
     const i32 at_once = panels * min(i32(slots), kGroupSlots);
-    const i32 most = min(at_once, w.data.dtype != DType::kBf16 ? 2 : has_long_panels(w) ? 4 : kGroupPanels);
+    const i32 most = min(at_once, w.data.dtype != DType::kBf16 ? 2
+                                  : w.is_coded()               ? kCodeGroupPanels
+                                  : has_long_panels(w)         ? 4
+                                                               : kGroupPanels);
     while (2 * group <= most) group *= 2;
   }
   i32 part_bytes(i32 number) const { return min(part, i32(panel_bytes) - number * part); }

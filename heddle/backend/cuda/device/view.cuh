@@ -175,15 +175,43 @@ struct SplitPair {
 };
 using SplitBf16 = SplitPair<DType::kBf16>;
 
+// The format of rows that are multiplied with codes: four bytes per element, two f16, high and low, with value = 2^8 high + 2^-3 low. They
+// keep 22 bits of numbers from 2^-6 to 2^24, and multiples of 2^-27 of smaller ones. Of each eight elements, in 32 bytes, the high ones
+// come first.
+constexpr DType kScaledHalves = DType(kNumDTypes + 1);
+constexpr float kHighUnit = 256.0f, kLowUnit = 0.125f;
+
+struct ScaledHalves {
+  u32 high, low;  // two elements of each; the first is in the low bits
+
+  ScaledHalves(float first, float second) {
+    const float a = first * (1 / kHighUnit), b = second * (1 / kHighUnit);
+    high = arch::pack_f16(a, b);
+    low = arch::pack_f16((a - from_f16(u16(high))) * (kHighUnit / kLowUnit),
+                         (b - from_f16(u16(high >> 16))) * (kHighUnit / kLowUnit));
+  }
+};
+
+// True if an element has four bytes, as two halves.
+constexpr bool is_in_halves(DType dtype) {
+  return int(dtype) >= kNumDTypes;
+}
+
 // A row of an operand: a View that can only be stored to.
 struct OperandRow {
   u8* data;
-  DType dtype;  // or kSplit
+  DType dtype;  // or kSplit, or kScaledHalves
 
   void store(Index i, float value) const {
-    if (dtype != kSplit) return store_element(dtype, data, i.at, value);
+    if (!is_in_halves(dtype)) return store_element(dtype, data, i.at, value);
     u8* at = data + 4 * i64(i.at);
     const u32 inside = u32(reinterpret_cast<u64>(at)) & 31;
+    if (dtype == kScaledHalves) {
+      u16* high = reinterpret_cast<u16*>(at - inside) + inside / 4;
+      const ScaledHalves halves(value, 0.0f);
+      high[0] = u16(halves.high), high[8] = u16(halves.low);
+      return;
+    }
     u16* high = reinterpret_cast<u16*>(at - inside) + split_place(i32(inside / 4));
     const SplitBf16 halves(value, 0.0f);
     high[0] = u16(halves.high), high[8] = u16(halves.low);
@@ -192,7 +220,7 @@ struct OperandRow {
     store(i + i.at, first);
     store(i + (i.at + 1), second);
   }
-  OperandRow from(i64 j) const { return {data + j * (dtype == kSplit ? 4 : size_of(dtype)), dtype}; }
+  OperandRow from(i64 j) const { return {data + j * (is_in_halves(dtype) ? 4 : size_of(dtype)), dtype}; }
 };
 
 // True if a row, in memory or of an operand, can be loaded or stored in octets.
@@ -204,9 +232,15 @@ inline void store_octet(const Octet& octet, const View& row, i32 at) {
   octet.store(row, at);
 }
 inline void store_octet(const Octet& octet, const OperandRow& row, i32 at) {
-  if (row.dtype != kSplit) return octet.store({row.data, row.dtype}, at);
+  if (!is_in_halves(row.dtype)) return octet.store({row.data, row.dtype}, at);
   uint4* to = reinterpret_cast<uint4*>(row.data) + 2 * at;
   const float* v = octet.value;
+  if (row.dtype == kScaledHalves) {
+    const ScaledHalves a(v[0], v[1]), b(v[2], v[3]), c(v[4], v[5]), d(v[6], v[7]);
+    to[0] = {a.high, b.high, c.high, d.high};
+    to[1] = {a.low, b.low, c.low, d.low};
+    return;
+  }
   const SplitBf16 a(v[0], v[1]), b(v[2], v[3]), c(v[4], v[5]), d(v[6], v[7]);
   to[0] = {a.high, c.high, b.high, d.high};
   to[1] = {a.low, c.low, b.low, d.low};
@@ -255,8 +289,11 @@ struct Plane {
 struct Operand : Plane {
   OperandRow row(i32 m) const { return {data + m * stride, dtype}; }
   float element(i32 m, i32 k) const {
-    if (dtype != kSplit) return Plane::row(m).get(k);
-    const u16* high = reinterpret_cast<const u16*>(data + m * stride + k / 8 * 32) + split_place(k % 8);
+    if (!is_in_halves(dtype)) return Plane::row(m).get(k);
+    const u16* eight = reinterpret_cast<const u16*>(data + m * stride + k / 8 * 32);
+    if (dtype == kScaledHalves)
+      return fma(from_f16(eight[k % 8]), kHighUnit, from_f16(eight[k % 8 + 8]) * kLowUnit);
+    const u16* high = eight + split_place(k % 8);
     return from_bf16(high[0]) + from_bf16(high[8]);
   }
 };

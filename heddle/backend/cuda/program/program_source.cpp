@@ -134,7 +134,8 @@ i64 scratch_of_a_row(const Program& program, const Tensor* input, const Weight& 
   const i64 share = (w.rows() + workers - 1) / workers;
   const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
   const i64 sums = 4 * (columns + 2 * std::min<i64>(columns, kRowColumns) * kConsumerWarps);
-  const bool as_it_lies = input && input->dtype == DType::kBf16 && w.data.dtype == DType::kBf16;
+  const bool as_it_lies =
+      input && input->dtype == DType::kBf16 && w.data.dtype == DType::kBf16 && !w.is_streamed();
   const i64 element = as_it_lies ? 2 : 4;
   return w.cols() * element + sums + kPadding;
 }
