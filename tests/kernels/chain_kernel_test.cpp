@@ -47,6 +47,11 @@ TEST(ChainKernel, OfLinearSaysWhatDoesNotFit) {
   Linear single = many(512, 2048, 2048);
   single.w.panel_rows = 16, single.w.interleave = 2;
   EXPECT_EQ(why(single), "w is not one matrix in panels of two rows");
+  Linear codes = many(512, 2048, 2048);
+  codes.w.coding = {Code::kF8E4M3, 128}, codes.w.interleave = 16;
+  EXPECT_EQ(why(codes), "");
+  codes.w.coding = {Code::kI4, 16}, codes.w.interleave = 32;  // groups that the ring does not take
+  EXPECT_EQ(why(codes), "w is not one matrix in panels of two rows");
   Linear part = many(512, 60, 64);  // a wider tensor has its rows
   part.y.stride[0] = 64;
   EXPECT_EQ(why(part), "y's rows have 120 bytes; must be a multiple of 16");

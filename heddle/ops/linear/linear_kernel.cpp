@@ -40,8 +40,7 @@ std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
   const DType x = a.x.dtype, w = a.w.data.dtype;
   if (x != w || !is_wide_float(x) || size_of(x) != 2)
     return fmt::format("x is {} and w is {}; must both be bf16 or f16", name(x), name(w));
-  if (a.w.is_coded()) return fmt::format("w is in codes, {}", name(a.w.coding.code));
-  if (!has_paired_panels(a.w) || a.w.matrices != 1) return "w is not one matrix in panels of two rows";
+  if (!has_ring_panels(a.w) || a.w.matrices != 1) return "w is not one matrix in panels of two rows";
   if (!is_wide_float(a.y.dtype)) return fmt::format("y is {}", name(a.y.dtype));
   if (fold > 2 || a.w.rows() % 2 != 0 || a.y.last() * fold != a.w.rows())
     return fmt::format("{} rows of w make {} columns of y; must be as many, or twice as many", a.w.rows(),
@@ -57,8 +56,18 @@ std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
   return {};
 }
 
-// Four words of both rows of a panel; panels; parts of 128 bytes of a panel.
+// Words of both rows of a panel; panels; lines of 128 bytes of a panel.
 KernelMap map_of_panels(const Weight& w) {
+  if (w.is_coded()) {
+    constexpr tile::OperandTile kCoded = coded_tile();
+    return {.address = u32(offsetof(Linear, w) + offsetof(Weight, data) + offsetof(Tensor, data)),
+            .dtype = DType::kU8,
+            .rank = 3,
+            .size = {kCoded.span, w.panels(), w.panel_bytes() / kCoded.span},
+            .stride = {0, w.panel_bytes(), kCoded.span},
+            .box = {kCoded.span, kCoded.rows, 1},
+            .swizzle = swizzle_of(kCoded)};
+  }
   constexpr tile::OperandTile kTile = slab_tile(64);
   const i32 wide = kTile.span / size_of(w.data.dtype);
   return {.address = u32(offsetof(Linear, w) + offsetof(Weight, data) + offsetof(Tensor, data)),
@@ -80,7 +89,9 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   const Shape& shape = shape_for(a, target.multiprocessors);
   constexpr i32 kMostStages = 8;
   const i32 rows = i32(shape.rows), out_bytes = size_of(a.y.dtype);
-  const auto budget_of = [&](i32 stages) { return kernel_budget(rows, i32(fold), out_bytes, stages); };
+  const auto budget_of = [&](i32 stages) {
+    return kernel_budget(rows, i32(fold), out_bytes, stages, a.w.is_coded());
+  };
   const i32 stages = tile::most_stages(kMostStages, target.shared_bytes, budget_of);
   const tile::Budget budget = budget_of(stages);
   plan.constants = {{"rows", rows}, {"stages", stages}, {"fold", fold}};

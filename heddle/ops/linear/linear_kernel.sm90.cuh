@@ -20,6 +20,7 @@
 #include "heddle/kit/move/slot_ring.cuh"
 #include "heddle/kit/move/store_pair.cuh"
 #include "heddle/kit/move/tile_mma.cuh"
+#include "heddle/kit/value/expand.cuh"
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/linear/linear_memory.h"
 #include "heddle/tile/raster.h"
@@ -43,17 +44,21 @@ struct ChainKernel {
   static constexpr i32 kRows = Config::kRows, kStages = Config::kStages, kFold = Config::kFold, kSlabK = 64;
   static constexpr i32 kColumns = heddle::linear::kColumns;
   static constexpr u32 kGroups = heddle::linear::kGroups;
+  static constexpr Code kCode = kTypes.w.coding.code;
+  static constexpr bool kCoded = kCode != Code::kNone;
   static constexpr tile::OperandTile kTileX = heddle::linear::slab_tile(kRows),
-                                     kTileW = heddle::linear::slab_tile(64),
+                                     kTileW = kCoded ? heddle::linear::coded_tile()
+                                                     : heddle::linear::slab_tile(64),
                                      kStored = heddle::linear::stored_tile(kFold, size_of(kOut));
-  static constexpr tile::Budget kBudget = heddle::linear::kernel_budget(kRows, kFold, size_of(kOut), kStages);
+  static constexpr tile::Budget kBudget =
+      heddle::linear::kernel_budget(kRows, kFold, size_of(kOut), kStages, kCoded);
   static constexpr u32 kThreads = kBudget.threads();
   static constexpr u32 kSlabX = kTileX.bytes(), kGroupW = kTileW.bytes(), kSlab = kSlabX + kGroups * kGroupW;
   using Ring = SlotRing<kStages, kSlab>;
   static constexpr i32 kPart = kStored.rows;
   static constexpr u32 kStage = kStored.bytes(), kTurns = heddle::linear::stored_turns(kFold, size_of(kOut));
   static_assert(kRows % kPart == 0 && (kFold == 1 || kFold == 2) && kSlab % 1024 == 0 && kStage % 1024 == 0);
-  static_assert(kTypes.w.panel_rows == 2 && kTypes.w.interleave == 8);
+  static_assert(kTypes.w.panel_rows == 2 && (kCoded || kTypes.w.interleave == 8));
 
   using Sums = float[kRows / 2];
   using Left = u32[kSlabK / 16][4];  // a warp's rows of a slab of w
@@ -67,12 +72,21 @@ struct ChainKernel {
     i32 live;                  // rows
     i32 rows, columns, steps;  // tiles; k in slabs
     EveryTile<1> mine;
+    CodePanel panel;
 
     Sizes(const Frame& frame, const Linear& a)
         : live(frame.live(a.x.size[0])),
           rows((live + kRows - 1) / kRows),
           columns((a.w.rows() + kColumns - 1) / kColumns),
-          steps((a.w.cols() + kSlabK - 1) / kSlabK) {}
+          steps((a.w.cols() + kSlabK - 1) / kSlabK),
+          panel(a.w.code_panel()) {}
+    // The first line of a slab in a panel.
+    i32 line_of(i32 step) const {
+      if (!kCoded) return step * 2;
+      const i32 part = step * kSlabK / panel.part_cols(), scales = panel.part_bytes(0) - panel.code_bytes(0);
+      return step * kSlabK / (CodePanel::kPieceCols * panel.pieces()) +
+             part * (scales / CodePanel::kLineBytes);
+    }
     i32 tiles() const { return rows * columns; }
     tile::TileAt place(i32 t) const { return tile::GroupedRaster{rows, columns, 8}.at(t); }
   };
@@ -108,24 +122,25 @@ struct ChainKernel {
       if (ahead > 0) {
         typename Ring::Place begun;
 #pragma unroll 1
-        for (i32 step = 0; step < ahead; ++step, begun.next()) bring_w(ring, begun, maps, n, step);
+        for (i32 step = 0; step < ahead; ++step, begun.next())
+          bring_w(ring, begun, maps, n, sizes.line_of(step));
         arch::wait_for_kernel_before();
         arch::show_memory_to_copies();
       }
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
-        if (step >= ahead) bring_w(ring, place, maps, n, step);
+        if (step >= ahead) bring_w(ring, place, maps, n, sizes.line_of(step));
         arch::load_box(ring.slot(place), maps, ring.full(place), arch::Corner2{step * kSlabK, m});
       }
     }
   }
   static void bring_w(const Ring& ring, const typename Ring::Place& place, const TensorMap* maps, i32 n,
-                      i32 step) {
+                      i32 line) {
     ring.begin(place);
 #pragma unroll
     for (u32 group = 0; group < kGroups; ++group)
       arch::load_box(ring.slot(place) + (kSlabX + group * kGroupW), maps + 1, ring.full(place),
-                     arch::Corner3{0, n / 2 + i32(group) * 32, step * 2});
+                     arch::Corner3{0, n / 2 + i32(group) * 32, line});
   }
 
   // Returns where 64 threads leave on chip what epilogues need for a row of a tile.
@@ -156,20 +171,52 @@ struct ChainKernel {
     }
   }
 
+  // Scales of codes of the two rows that a lane has, for a slab: those of the next one are under way.
+  struct LaneScales {
+    static constexpr i32 kCount = kTypes.w.coding.group == CodePanel::kPieceCols ? 2 : 1;  // groups of a slab
+    const u8* panel = nullptr;
+    CodePanel layout = {};
+    i32 step = 0;  // the slab
+    float2 of[kCount];
+
+    // `first`: the first of the group's columns.
+    void begin(const Weight& w, i32 first) {
+      if constexpr (!kCoded) return;
+      layout = w.code_panel(), step = 0;
+      const i32 number = first / 2 + i32(threadIdx.x / 32 % 4 * 8 + threadIdx.x % 32 / 4);
+      panel = w.data.data + min(number, w.panels() - 1) * w.panel_bytes();
+      load(0);
+    }
+    void load(i32 k) {
+      if (k >= layout.cols) return;
+#pragma unroll
+      for (i32 i = 0; i < kCount; ++i)
+        of[i] =
+            *reinterpret_cast<const float2*>(panel + layout.scale_place(0, k + i * CodePanel::kPieceCols));
+    }
+  };
+
+  // The slab that comes next, and the one whose products are waited for.
+  struct Walk {
+    typename Ring::Place place, done;
+    LaneScales scales;
+  };
+
   static void multiply(const Ring& ring, const Sizes& sizes, const Chain& chain, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1;
-    typename Ring::Place place, done;
+    Walk walk;
     u32 turn = 0;
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles(); t += sizes.mine.stride) {
       const tile::TileAt tile = sizes.place(t);
       Sums sums;
       Left even, odd;
+      walk.scales.begin(chain.args().w, tile.col * kColumns + i32(group) * 64);
       arch::keep(sums);
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; step += 2) {
-        multiply_slab(sums, even, odd, ring, place, done, step > 0);
-        if (step + 1 < sizes.steps) multiply_slab(sums, odd, even, ring, place, done, true);
+        multiply_slab(sums, even, odd, ring, walk, step > 0);
+        if (step + 1 < sizes.steps) multiply_slab(sums, odd, even, ring, walk, true);
       }
       const Target to{maps + 2, sizes.live, tile.row * kRows, tile.col * kColumns + i32(group) * 64};
       Operands operands[2];
@@ -177,7 +224,7 @@ struct ChainKernel {
       arch::wait_products<0>();
       keep_fragments(even), keep_fragments(odd);
       arch::keep(sums);
-      release(ring, done);
+      release(ring, walk.done);
       if constexpr (Places::kAny) arch::sync_threads<kPlacesThere, kPlaceThreads>();
       leave(sums, operands, chain, to, turn);
       if (Places::kAny && t + sizes.mine.stride < sizes.tiles())
@@ -186,19 +233,21 @@ struct ChainKernel {
     if (threadIdx.x % 128 == 0) arch::wait_stores_read<0>();
   }
   // Products of a slab run while the next one's rows of w are loaded.
-  static void multiply_slab(Sums& sums, Left& mine, Left& before, const Ring& ring,
-                            typename Ring::Place& place, typename Ring::Place& done, bool later) {
-    ring.wait(place);
-    load_left(mine, ring.slot(place));
+  static void multiply_slab(Sums& sums, Left& mine, Left& before, const Ring& ring, Walk& walk, bool later) {
+    ring.wait(walk.place);
+    if constexpr (kCoded)
+      load_codes(mine, ring.slot(walk.place), walk.scales);
+    else
+      load_left(mine, ring.slot(walk.place));
     keep_fragments(mine);
     arch::begin_products();
-    tile_mma<kTerms, kTileX>(sums, mine, arch::descriptor<kTileX>(ring.slot(place)), later);
+    tile_mma<kTerms, kTileX>(sums, mine, arch::descriptor<kTileX>(ring.slot(walk.place)), later);
     arch::commit_products();
-    place.next();
+    walk.place.next();
     if (!later) return;
     arch::wait_products<1>();
     keep_fragments(before);
-    release(ring, done);
+    release(ring, walk.done);
   }
   static void release(const Ring& ring, typename Ring::Place& done) {
     if (threadIdx.x % 128 == 0) ring.release(done);
@@ -214,6 +263,29 @@ struct ChainKernel {
     for (u32 i = 0; i < kSlabK / 16; ++i)
       arch::load_matrices(left[i], from + (i / 2 * (kGroupW / 2) +
                                            kTileW.permuted((i % 2 * 2 + word) * 2 + row, panel) * 16));
+  }
+
+  // Codes become such fragments: a lane expands two neighbouring ones at a time.
+  static void load_codes(Left& left, arch::OnChip slab, LaneScales& scales) {
+    const u32 group = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    const u32 panel = lane / 4, pair = lane % 4;
+    const arch::OnChip from = slab + (kSlabX + group * kGroupW + (warp * 8 + panel) * kTileW.span);
+#pragma unroll
+    for (u32 i = 0; i < kSlabK / 16; ++i)
+#pragma unroll
+      for (u32 j = 0; j < 4; ++j) {
+        const u32 word = (i % 2 * 2 + j / 2) * 2 + j % 2, piece = i / 2;
+        const arch::OnChip at = from + kTileW.permuted(word, panel) * CodePanel::kWordBytes;
+        const float2 both = scales.of[LaneScales::kCount == 2 ? piece : 0];
+        const float scale = j % 2 == 0 ? both.x : both.y;
+        if constexpr (kCode == Code::kI4)
+          left[i][j] = expand_two_i4<false>(
+              arch::load_shared(at + (u32(scales.step % 2) * 2 + piece) * 4) >> (4 * pair), scale);
+        else
+          left[i][j] =
+              expand_two_e4m3(arch::load_shared(at + (piece * 2 + pair / 2) * 4) >> (pair % 2 * 16), scale);
+      }
+    scales.load(++scales.step * kSlabK);
   }
 
   // Where the sums of a group belong.

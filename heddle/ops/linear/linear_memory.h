@@ -14,6 +14,10 @@ constexpr i32 kGroups = 2, kColumns = 64 * kGroups;
 constexpr tile::OperandTile slab_tile(i32 rows) {
   return {rows, 64, 2};
 }
+// A group's panels of codes: a line of each, of 64 k of FP8 or 128 of int4.
+constexpr tile::OperandTile coded_tile() {
+  return {32, 128, 1};
+}
 // The part of y that a group stores at once. `fold`: columns that make one of y.
 constexpr tile::OperandTile stored_tile(i32 fold, i32 out_bytes) {
   const i32 row = 64 / fold * out_bytes;
@@ -26,8 +30,8 @@ constexpr i32 stored_turns(i32 fold, i32 out_bytes) {
 
 constexpr i32 kPlaceBytes = 8;  // what epilogues need for a row
 
-constexpr tile::Budget kernel_budget(i32 rows, i32 fold, i32 out_bytes, i32 stages) {
-  const i32 slab = slab_tile(rows).bytes() + kGroups * slab_tile(64).bytes();
+constexpr tile::Budget kernel_budget(i32 rows, i32 fold, i32 out_bytes, i32 stages, bool coded) {
+  const i32 slab = slab_tile(rows).bytes() + kGroups * (coded ? coded_tile() : slab_tile(64)).bytes();
   return tile::Budget{}
       .role("bring", 4, 40)
       .role("multiply", 4 * kGroups, 232)
