@@ -49,8 +49,15 @@ constexpr GgufType kTypes[] = {
     block(12, "Q4_K", kSuper, 4, 12 + 2 + 2),  // scales and mins of 6 bits, d, m
     block(13, "Q5_K", kSuper, 5, 12 + 2 + 2),
     block(14, "Q6_K", kSuper, 6, 16 + 2),       // scales of 8 bits, d
+    block(16, "IQ2_XXS", kSuper, 2, 2),         // d
+    block(17, "IQ2_XS", kSuper, 2, 2 + 8),      // d, scales of 4 bits
+    block(18, "IQ3_XXS", kSuper, 3, 2),         // d
+    block(19, "IQ1_S", kSuper, 1, 2 + 16),      // d, high bits of codes with scales
     block(20, "IQ4_NL", 32, 4, 2),              // d
+    block(21, "IQ3_S", kSuper, 3, 2 + 8 + 4),   // d, high bits of codes, scales of 4 bits
+    block(22, "IQ2_S", kSuper, 2, 2 + 8 + 8),   // d, high bits of codes, scales of 4 bits
     block(23, "IQ4_XS", kSuper, 4, 2 + 2 + 4),  // d, high and low bits of scales
+    block(29, "IQ1_M", kSuper, 1, 16 + 8),      // high bits of codes, scales with d
     block(30, "BF16", 1, 16, 0),
     block(39, "MXFP4", 32, 4, 1),  // exponent
 };
@@ -61,9 +68,8 @@ struct OtherType {
 };
 // Types of the format that heddle does not read.
 constexpr OtherType kOtherTypes[] = {
-    {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
-    {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {25, "I16"},    {26, "I32"},     {27, "I64"},
-    {28, "F64"},   {29, "IQ1_M"}, {34, "TQ1_0"},   {35, "TQ2_0"},  {40, "NVFP4"},
+    {9, "Q8_1"}, {15, "Q8_K"}, {24, "I8"},    {25, "I16"},   {26, "I32"},
+    {27, "I64"}, {28, "F64"},  {34, "TQ1_0"}, {35, "TQ2_0"}, {40, "NVFP4"},
 };
 
 const GgufType& type_of(uint32_t id, const std::string& path, const std::string& name) {

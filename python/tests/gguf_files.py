@@ -10,6 +10,8 @@ import torch
 _HALVES = {
     "Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "IQ4_NL": (0,), "MXFP4": (),
     "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "IQ4_XS": (0,),
+    "IQ1_S": (0,), "IQ1_M": (), "IQ2_XXS": (0,), "IQ2_XS": (0,), "IQ2_S": (0,), "IQ3_XXS": (0,),
+    "IQ3_S": (0,),
 }  # fmt: skip
 BLOCKS = tuple(_HALVES)
 # The mean size of a code times its scale inside the block.
@@ -22,6 +24,11 @@ _SIZES = {
     "Q5_K": 512,
     "Q6_K": 1024,
     "IQ4_XS": 1024,
+    "IQ2_XXS": 64,
+    "IQ2_XS": 64,
+    "IQ2_S": 64,
+    "IQ3_XXS": 128,
+    "IQ3_S": 128,
 }
 
 _NAMES = (
@@ -51,6 +58,11 @@ def random_blocks(kind, rows, cols, rng):
     for at in _HALVES[kind]:
         scales = rng.normal(0, 0.2 / _SIZES.get(kind, 8), len(blocks)).astype(numpy.float16)
         blocks[:, at : at + 2] = scales.view(numpy.uint8).reshape(-1, 2)
+    if kind == "IQ1_M":  # the scale of a block is in the high bits of four words
+        scale = rng.normal(0, 0.02, len(blocks)).astype(numpy.float16).view(numpy.uint16)
+        for i in range(4):
+            high = (scale >> (4 * i) & 15) << 4
+            blocks[:, 49 + 2 * i] = blocks[:, 49 + 2 * i] & 15 | high.astype(numpy.uint8)
     if kind == "MXFP4":
         blocks[:, 0] = rng.integers(121, 126, len(blocks))
     return blocks.reshape(rows, -1)

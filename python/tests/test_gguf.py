@@ -294,8 +294,8 @@ WRONG = {
     "tensors": (lambda c: struct.pack_into("<Q", c, 8, 2**60), r"ends at byte"),
     "values": (lambda c: struct.pack_into("<Q", c, 16, 2**60), r"of the type|ends at byte"),
     "type": (
-        lambda c: put(c, b"blk.0.attn_q.weight", "<IQQI", 2, 256, 256, 16),
-        r"blk.0.attn_q.weight. is in IQ2_XXS",
+        lambda c: put(c, b"blk.0.attn_q.weight", "<IQQI", 2, 256, 256, 34),
+        r"blk.0.attn_q.weight. is in TQ1_0",
     ),
     "unknown_type": (
         lambda c: put(c, b"blk.0.attn_q.weight", "<IQQI", 2, 256, 256, 77),

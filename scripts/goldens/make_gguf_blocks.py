@@ -32,9 +32,10 @@ def blocks():
     made = {}
     for kind in gguf_files.BLOCKS:
         _, width = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
-        random = rng.integers(0, 256, (BLOCKS, width), dtype=numpy.uint8)
+        count = BLOCKS // 4 if kind.startswith(("IQ1", "IQ2", "IQ3")) else BLOCKS
+        random = rng.integers(0, 256, (count, width), dtype=numpy.uint8)
         usual = gguf_files.random_blocks(
-            kind, BLOCKS, gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]][0], rng
+            kind, count, gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]][0], rng
         )
         both = numpy.concatenate([random, usual])
         with numpy.errstate(all="ignore"):

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "heddle/model/hf/column_codes.h"
+#include "heddle/model/hf/four_bit_codes.h"
 #include "heddle/model/hf/row_codes.h"
 
 namespace heddle {
@@ -18,7 +19,9 @@ ComposedByName compose_weights(const CodeFormat& format, const std::vector<std::
     case CodeFormat::Kind::kOther:
       break;
   }
-  return {};
+  ComposedByName made = compose_nvfp4(names, find);
+  made.merge(compose_bitsandbytes(names, find));
+  return made;
 }
 
 ComposedWeights::ComposedWeights(ComposedByName weights) : weights_(std::move(weights)) {

@@ -120,7 +120,8 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
                      "quantization_config = {\"bits\":4}");
   expect_llama_fails(
       kUnsupported, R"("quantization_config":{"quant_method":"compressed-tensors","format":"marlin-24"})",
-      "format = \"marlin-24\": not supported; it may be float-quantized, int-quantized or pack-quantized");
+      "format = \"marlin-24\": not supported; it may be float-quantized, int-quantized, pack-quantized or "
+      "nvfp4-pack-quantized");
   expect_llama_fails(
       kBad, R"("quantization_config":{"quant_method":"compressed-tensors","format":"pack-quantized"})",
       "must describe the weights of a group");

@@ -66,23 +66,42 @@ void read_integers(const Config& weights, CodeFormat& format) {
   format.group = strategy == "group" ? weights.required_int("group_size", 1, 0xffff) : 0;
 }
 
+// Floats of 4 bits, whose tensors say the rest.
+void read_nvfp4(const Config& weights, CodeFormat&) {
+  if (weights.optional_string("type", "") != "float") weights.refuse("type", "it may be float");
+  if (weights.optional_int("num_bits", 4, 1, 64) != 4) weights.refuse("num_bits", "it may be 4");
+  if (weights.optional_int("group_size", 16, 1, 0xffff) != 16) weights.refuse("group_size", "it may be 16");
+}
+
 void read_compressed(const Config& quantised, CodeFormat& format) {
   const std::string all = quantised.optional_string("format", "");
   if (all != "float-quantized" && all != "naive-quantized" && all != "pack-quantized" &&
-      all != "int-quantized")
-    quantised.refuse("format", "it may be float-quantized, int-quantized or pack-quantized");
+      all != "int-quantized" && all != "nvfp4-pack-quantized")
+    quantised.refuse("format",
+                     "it may be float-quantized, int-quantized, pack-quantized or nvfp4-pack-quantized");
   const auto groups = quantised.section("config_groups");
   for (const std::string& name : groups ? groups->unread() : std::vector<std::string>()) {
     const auto group = groups->section(name);
     const auto weights = group ? group->section("weights") : std::nullopt;
     if (!weights) continue;
-    const auto read = all == "pack-quantized"  ? read_packed
-                      : all == "int-quantized" ? read_integers
-                                               : read_floats;
+    const auto read = all == "pack-quantized"         ? read_packed
+                      : all == "int-quantized"        ? read_integers
+                      : all == "nvfp4-pack-quantized" ? read_nvfp4
+                                                      : read_floats;
     read(*weights, format);
   }
   if (all == "pack-quantized" && !format.packed)
     quantised.reject("config_groups", "must describe the weights of a group");
+}
+
+// The tensors of 4-bit floats say how they are stored.
+void read_bitsandbytes(const Config& config) {
+  if (config.optional_bool("load_in_8bit", false)) config.refuse("load_in_8bit", "weights may have 4 bits");
+}
+
+void read_modelopt(const Config& config) {
+  const std::string format = config.optional_string("quant_algo", "NVFP4");
+  if (format != "NVFP4" && format != "FP8") config.refuse("quant_algo", "it may be NVFP4 or FP8");
 }
 
 }  // namespace
@@ -100,9 +119,14 @@ CodeFormat read_code_format(const Config& config) {
     read_gptq(*quantised, format);
   else if (method == "awq")
     read_awq(*quantised, format);
+  else if (method == "bitsandbytes")
+    read_bitsandbytes(*quantised);
+  else if (method == "modelopt")
+    read_modelopt(*quantised);
   else if (method != "fbgemm_fp8")
     config.refuse("quantization_config",
-                  "its quant_method may be fp8, fbgemm_fp8, gptq, awq or compressed-tensors");
+                  "its quant_method may be fp8, fbgemm_fp8, gptq, awq, bitsandbytes, modelopt or "
+                  "compressed-tensors");
   return format;
 }
 

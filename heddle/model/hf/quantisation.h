@@ -18,8 +18,8 @@ struct CodeFormat {
   bool zeros_less_one = false;  // zero points are stored less one, as in GPTQ's first format
 };
 
-// Reads a quantization_config: the methods fp8, fbgemm_fp8, gptq, awq, and compressed-tensors with floats or integers of 8 bits,
-// or packed integers of 4.
+// Reads a quantization_config: the methods fp8, fbgemm_fp8, gptq, awq, bitsandbytes of 4 bits, modelopt in NVFP4 or FP8, and
+// compressed-tensors with floats or integers of 8 bits, packed integers of 4, or NVFP4.
 // Refuses others. The default where there is none. What it says of activations is not looked at: heddle keeps them as they are.
 CodeFormat read_code_format(const Config& config);
 

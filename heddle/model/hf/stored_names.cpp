@@ -11,8 +11,8 @@ constexpr std::string_view kDerived[] = {"rotary_emb.inv_freq",   "rotary_pos_em
                                          "rotary_emb.cos_cached", "rotary_emb.sin_cached",
                                          ".masked_bias",          ".embed_positions.weights"};
 // Scales of activations, keys and values in fp8, which heddle does not round.
-constexpr std::string_view kActivationScales[] = {".input_scale", ".activation_scale", ".input_scale_ub",
-                                                  ".k_scale", ".v_scale"};
+constexpr std::string_view kActivationScales[] = {
+    ".input_scale", ".activation_scale", ".input_scale_ub", ".input_global_scale", ".k_scale", ".v_scale"};
 // Causal masks, [1, 1, n, n]; other families have biases of these names.
 constexpr std::string_view kMasks[] = {".attn.bias", ".attention.bias"};
 
