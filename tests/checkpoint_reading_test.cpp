@@ -530,7 +530,7 @@ TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
   for (const auto& [type, why] : {std::pair{"olmo_hybrid", "linear attention"},
                                   {"kimi_linear", "Kimi Delta Attention"},
                                   {"mamba2", "state-space layers"},
-                                  {"gemma3n", "normalised"},
+                                  {"gemma3n", "residual streams"},
                                   {"mistral_large4_text", "chooses positions by an indexer"},
                                   {"xlm-roberta", "encoder, which writes no text"},
                                   {"minimax", "lightning attention"},

@@ -175,6 +175,21 @@ FAMILIES = {
             **TURN,
         },
     ),
+    "gemma4_text": Family(
+        "Gemma4",
+        {"pad_token_id": 0, "bos_token_id": 1, "vocab_size_per_layer_input": 400, "sliding_window": 9},
+        {
+            "global_head_dim": [16, 24],
+            "num_global_key_value_heads": [1, None],
+            "attention_k_eq_v": [False, True],
+            "hidden_size_per_layer_input": [16, 0, 4],
+            "num_kv_shared_layers": [0],
+            "use_double_wide_mlp": [True, False],
+            "final_logit_softcapping": [8.0, None],
+            "attention_bias": BIAS,
+        },
+        layer_type="sliding_attention full_attention",
+    ),
     "minimax_m2": Family(
         "MiniMaxM2",
         {"num_local_experts": 7, "num_experts_per_tok": 3, "intermediate_size": 19},
@@ -441,6 +456,31 @@ GOLDENS = {
         {"num_local_experts": 0, "position_embedding_type": None, "tie_word_embeddings": True},
     ),
     "llama4-tiny": ("llama4_text", torch.float32, SMALL),
+    "gemma4-tiny": (
+        "gemma4_text",
+        torch.float32,
+        SMALL
+        | {
+            "num_hidden_layers": 4,
+            "intermediate_size": 13,
+            "hidden_size_per_layer_input": 4,
+            "num_kv_shared_layers": 2,
+            "vocab_size_per_layer_input": 131,
+            "layer_types": ["sliding_attention", "full_attention"] * 2,
+            "tie_word_embeddings": False,
+        },
+    ),
+    "gemma4-dense": (
+        "gemma4_text",
+        torch.bfloat16,
+        SMALL
+        | {
+            "attention_k_eq_v": True,
+            "hidden_size_per_layer_input": 0,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "tie_word_embeddings": False,
+        },
+    ),
     "minimax_m2-tiny": ("minimax_m2", torch.float32, {}),
     "glm-tiny": ("glm", torch.float32, {}),
     "cwm-tiny": ("cwm", torch.float32, {}),

@@ -355,6 +355,8 @@ def randomise(model, generator):
     for name, bias in model.named_buffers():
         if name.endswith(("e_score_correction_bias", "expert_bias")):
             bias.copy_(0.2 * torch.randn(bias.shape, generator=generator))
+        elif name.endswith("layer_scalar"):
+            bias.copy_(1 + 0.3 * torch.randn(bias.shape, generator=generator))
 
 
 def rename_keys_to_transformers_4(path):

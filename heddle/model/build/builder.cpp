@@ -1,6 +1,7 @@
 #include "heddle/model/build/builder.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -232,7 +233,7 @@ Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& 
                           const Rms& rms) {
   const i32 normed = heads.query + heads.kv, dim = heads.dim;
   VectorSpec spec{.size = normed * dim, .sources = weights.weights, .plus = float(rms.plus)};
-  if (weights.weights.empty()) spec.values.assign(size_t(normed * dim), 1.0f);
+  if (weights.weights.empty()) spec.values.assign(size_t(2 * dim), 1.0f);
   for (i32 column = 0; column < normed * dim; ++column) {
     const i32 row = weights.order.empty() ? column : weights.order[size_t(column)];
     spec.order.push_back(weights.each ? row : row % dim + (row < heads.query * dim ? 0 : dim));
@@ -503,6 +504,17 @@ Tensor Builder::sum(const std::string& name, Tensor a, Tensor b) {
 Tensor Builder::scale(const std::string& name, Tensor x, double factor) {
   Scale args{.x = x, .y = dense(x.dtype, {x.size[0], x.last()}), .factor = float(factor)};
   return factor == 1 ? x : made_.graph.call("scale", path(name), args).y;
+}
+
+Tensor Builder::scale(const std::string& name, Tensor x, const std::string& tensor) {
+  PositionGain args{.state = state_, .x = x, .period = std::numeric_limits<i32>::max()};
+  args.gains = vector(path(name) + ".factor", {.size = 1, .sources = {{tensor, 1}}});
+  return made_.graph.call("position_gain", path(name), args).y;
+}
+
+Tensor Builder::travelling(const std::string& name, Tensor x) {
+  if (x.dtype == request_.travel_dtype) return x;
+  return made_.graph.call("copy", path(name), Copy{.x = x, .y = like(x, x.last())}).y;
 }
 
 Tensor Builder::multiply(const std::string& name, Tensor a, Tensor b) {

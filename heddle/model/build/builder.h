@@ -157,6 +157,10 @@ class Builder {
   Tensor clamped_gate(const std::string& name, Tensor pairs, double alpha, double limit);
   Tensor sum(const std::string& name, Tensor a, Tensor b);
   Tensor scale(const std::string& name, Tensor x, double factor);
+  // x times the only element of a tensor.
+  Tensor scale(const std::string& name, Tensor x, const std::string& tensor);
+  // x in the type of vectors that calls pass on.
+  Tensor travelling(const std::string& name, Tensor x);
   // Element by element: a * b, and f(gate) * x.
   Tensor multiply(const std::string& name, Tensor a, Tensor b);
   Tensor gated_product(const std::string& name, Tensor gate, Tensor x, i32 kind);

@@ -196,7 +196,8 @@ Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, Deco
             const double root = std::sqrt(double(c.hidden_size));
             const double scale = model.scaled_embedding ? double(round_to(table.data.dtype, float(root)))
                                                         : model.embedding_scale;
-            Tensor x = b.in("").residual(b.embed("embedding", table, scale));
+            Tensor x = b.in("").embed("embedding", table, scale);
+            if (model.adds_only) x = b.residual(x);
             const auto rotary_for = [&](const char* name, const RopeConfig& rope) {
               return b.rotary(name, rotary_of(rope, rope.rotary_dim, b.context()), query_gains(rope));
             };
@@ -206,8 +207,9 @@ Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, Deco
             else
               rotary.score_bias = b.score_bias("score_bias", model.score_bias, c.num_attention_heads);
             if (model.other_rope) rotary.other = rotary_for(model.other_name, *model.other_rope);
+            const LayerOfGraph layer = model.layers ? model.layers() : model.layer;
             for (i32 l = 0; l < c.num_hidden_layers; ++l)
-              x = model.layer(b.in("layers." + std::to_string(l)), l, x, rotary);
+              x = layer(b.in("layers." + std::to_string(l)), l, x, rotary);
             x = b.in("").norm("final_norm", b.wanted(x), model.last_norm, model.norm);
             b.head(x, b.head_table(table, head_weight, c.tie_word_embeddings), model.logits);
           }};

@@ -90,6 +90,9 @@ struct Rotaries {
   Tensor score_bias;  // DecoderModel::score_bias
 };
 
+// Adds layer `l` to a graph.
+using LayerOfGraph = std::function<Tensor(Builder& b, i32 l, Tensor x, const Rotaries& rotary)>;
+
 // A model of equal layers between an embedding and a head.
 struct DecoderModel {
   const char* embedding = "model.embed_tokens.weight";
@@ -100,12 +103,14 @@ struct DecoderModel {
   // sqrt(3072) = 55.4256 becomes 55.5.
   bool scaled_embedding = false;
   double embedding_scale = 1;
+  bool adds_only = true;  // nothing but add() changes the residual stream
   Logits logits = {};
   std::optional<RopeConfig> other_rope = {};  // a second one, of some layers or of the queries
   const char* other_name = "local_rope";
   std::vector<float> score_bias = {};  // [heads, positions], in place of a rope; none: there is one
-  // Adds layer `l`.
-  std::function<Tensor(Builder& b, i32 l, Tensor x, const Rotaries& rotary)> layer = {};
+  LayerOfGraph layer = {};
+  std::function<LayerOfGraph()> layers =
+      {};  // in place of `layer`, where it keeps something from layer to layer
 };
 Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, DecoderModel model);
 

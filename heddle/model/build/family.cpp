@@ -38,9 +38,8 @@ const Lacking kLacking[] = {
     {{"deepseek_v32", "glm_moe_dsa", "minimax_m3_vl", "minimax_m3_vl_text", "mistral_large4",
       "mistral_large4_text"},
      "its attention chooses positions by an indexer, for which there is no op yet"},
-    {{"gemma3n", "gemma3n_text", "gemma4", "gemma4_text"},
-     "its values are normalised and its layers scaled by a number of their own, which heddle's Gemma does "
-     "not"},
+    {{"gemma3n", "gemma3n_text"},
+     "it has several residual streams, of which most are predicted (AltUp), for which there is no op yet"},
     {{"bert", "bert-generation", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl",
       "distilbert", "electra", "deberta", "deberta-v2", "modernbert", "albert", "camembert"},
      "it is an encoder, which writes no text"},

@@ -64,6 +64,8 @@ Rotary rotary_of(const RopeConfig& rope, int rotary_dim, int context) {
     if (rope.type == RopeType::kYarn) frequency = yarn(rope, ramp, i, power);
     if (rope.type == RopeType::kLongrope) frequency = 1 / (float(factors[size_t(i)]) * power);
     if (rope.type == RopeType::kLlama3) frequency = llama3(rope, frequency);
+    if (rope.type == RopeType::kProportional)
+      frequency = i < rope.turning_pairs ? frequency / float(rope.factor) : 0;
     rotary.inv_freq.push_back(frequency);
   }
   return rotary;

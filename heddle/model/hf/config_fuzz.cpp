@@ -5,6 +5,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/invariant.h"
 #include "heddle/model/hf/deepseek_config.h"
+#include "heddle/model/hf/gemma4_config.h"
 #include "heddle/model/hf/gemma_config.h"
 #include "heddle/model/hf/glm_config.h"
 #include "heddle/model/hf/gpt2_config.h"
@@ -168,7 +169,7 @@ void read_all(const Config& config) {
        heddle::read_glm4_config, heddle::read_cohere_config, heddle::read_cohere2_config,
        heddle::read_starcoder2_config, heddle::read_stablelm_config, heddle::read_arcee_config,
        heddle::read_nemotron_config, heddle::read_gpt_neox_config, heddle::read_phi_config,
-       heddle::read_falcon_config, heddle::read_llama4_config);
+       heddle::read_falcon_config, heddle::read_llama4_config, heddle::read_gemma4_config);
   run([&] { (void)config.dtype(); });
 }
 

@@ -7,6 +7,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/model/hf/deepseek_config.h"
+#include "heddle/model/hf/gemma4_config.h"
 #include "heddle/model/hf/gemma_config.h"
 #include "heddle/model/hf/glm_config.h"
 #include "heddle/model/hf/gpt_oss_config.h"
@@ -315,6 +316,36 @@ TEST(FamilyConfigs, Mistral4TurnsThePartOfAHeadThatItsRopeSays) {
   expect_refused(
       [&] { read_mistral4_config(family_config(sizes + yarn + R"(,"partial_rotary_factor":0.5})")); },
       "qk_rope_head_dim");
+}
+
+TEST(FamilyConfigs, Gemma4HasOtherHeadsInLayersThatSeeAllPositions) {
+  const Gemma4Config c = read_gemma4_config(family_config());
+  EXPECT_EQ(c.windows, (Windows{512, 512, 512, 0})) << "the last one sees all, whatever the pattern";
+  EXPECT_EQ(c.head_dim, 256);
+  EXPECT_EQ(c.global_head_dim, 512);
+  EXPECT_EQ(c.rope.type, RopeType::kProportional);
+  EXPECT_EQ(c.rope.rotary_dim, 512);
+  EXPECT_EQ(c.rope.turning_pairs, 64);
+  EXPECT_EQ(c.local_rope.theta, 10'000.0);
+  EXPECT_EQ(c.per_layer_input, 256);
+  const std::string full =
+      R"("layer_types":["full_attention","sliding_attention","full_attention","full_attention"])";
+  const Gemma4Config published = read_gemma4_config(family_config(
+      full + R"(,"global_head_dim":64,"num_global_key_value_heads":2,"attention_k_eq_v":true)"));
+  const Gemma4Config saved = read_gemma4_config(
+      family_config(full + R"(,"per_layer_config":{"0":{"head_dim":64,"num_key_value_heads":2},
+        "2":{"head_dim":64,"num_key_value_heads":2},"3":{"head_dim":64,"num_key_value_heads":2}})"));
+  EXPECT_EQ(published.global_kv_heads, 2);
+  for (const auto& [one, other] : {std::pair{published.global_head_dim, saved.global_head_dim},
+                                   {published.global_kv_heads, saved.global_kv_heads}})
+    EXPECT_EQ(one, other);
+  for (const auto& [keys, part] : {std::pair{R"("num_kv_shared_layers":1)", "no earlier layer of its kind"},
+                                   {R"("enable_moe_block":true)", "enable_moe_block"},
+                                   {R"("use_bidirectional_attention":"all")", "use_bidirectional_attention"},
+                                   {R"("vocab_size_per_layer_input":5)", "vocab_size_per_layer_input"},
+                                   {R"("per_layer_config":{"0":{"head_dim":64}})", "layers with a window"},
+                                   {R"("per_layer_config":{"3":{"sliding_window":64}})", "sliding_window"}})
+    expect_refused([&, keys = keys] { read_gemma4_config(family_config(keys)); }, part);
 }
 
 }  // namespace

@@ -35,9 +35,12 @@ class Reader {
   RopeConfig read(double theta) {
     result_.theta = rope_.optional_number("rope_theta", theta, kMinTheta, kMaxTheta);
     result_.max_positions = place_.max_position_embeddings;
-    result_.rotary_dim = rotary_dim_of(rope_, "partial_rotary_factor", place_, partial_);
     const std::string key = rope_.has("rope_type") ? "rope_type" : "type";
-    read_type(key, rope_.optional_string(key, "default"));
+    const std::string type = rope_.optional_string(key, "default");
+    const bool whole = place_.proportional && type == "proportional";
+    result_.rotary_dim =
+        whole ? place_.head_dim : rotary_dim_of(rope_, "partial_rotary_factor", place_, partial_);
+    whole ? read_proportional() : read_type(key, type);
     (void)rope_.optional_string("type", "");  // old and new files have it next to rope_type
     if (place_.scales_queries) read_query_scale();
     for (const char* unused : {"mrope_section", "mrope_interleaved"})
@@ -83,6 +86,13 @@ class Reader {
   }
   double ratio() const {
     return double(place_.max_position_embeddings) / result_.original_max_position_embeddings;
+  }
+
+  void read_proportional() {
+    result_.type = RopeType::kProportional;
+    result_.factor = rope_.optional_number("factor", 1.0, 1.0, kMaxFactor);
+    result_.turning_pairs =
+        int(std::floor(rope_.optional_number("partial_rotary_factor", 1.0, 0.0, 1.0) * place_.head_dim / 2));
   }
 
   void read_linear() { begin(RopeType::kLinear); }
@@ -208,7 +218,9 @@ RopeConfig read_layer_rope(const Config& config, const std::string& layer_type, 
                            const RopePlace& place) {
   config.refuse_unless("partial_rotary_factor", {"1.0", "1"});
   const double theta = config.optional_number(theta_key, place.theta, kMinTheta, kMaxTheta);
-  if (auto all = config.section("rope_parameters")) {
+  std::optional<Config> all = config.section("rope_parameters");
+  if (!all && *place.otherwise) all = Config::parse(place.otherwise, "config.json without rope_parameters");
+  if (all) {
     for (const std::string& key : all->unread())
       if (key != "full_attention" && key != "sliding_attention")
         all->refuse(key, "rope parameters stand under full_attention and sliding_attention here");

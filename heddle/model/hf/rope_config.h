@@ -13,9 +13,10 @@ enum class RopeType : unsigned char {
   kLinear,   // divided by `factor`
   kDynamic,  // as kDefault up to max_position_embeddings; longer texts change theta
   kYarn,  // low frequencies are divided by `factor`, high ones stay, with a ramp between (Peng et al., 2023)
-  kLongrope,  // each divided by its own number: short_factor for contexts up to
-              // original_max_position_embeddings, long_factor for longer ones (Ding et al., 2024)
-  kLlama3,    // as kYarn with another ramp
+  kLongrope,      // each divided by its own number: short_factor for contexts up to
+                  // original_max_position_embeddings, long_factor for longer ones (Ding et al., 2024)
+  kLlama3,        // as kYarn with another ramp
+  kProportional,  // the first pairs turn as kDefault divided by `factor`, the others not at all
 };
 
 struct RopeConfig {
@@ -35,6 +36,7 @@ struct RopeConfig {
   // high_freq_factor.
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
+  int turning_pairs = 0;  // kProportional
   // kLongrope: one for each pair that turns.
   std::vector<double> short_factor, long_factor;
   int original_max_position_embeddings = 0;
@@ -65,6 +67,7 @@ struct RopePlace {
   bool has_sections =
       false;               // "mrope" and its sections: of the positions of images, which are equal in a text
   bool phi_names = false;  // "su" and "yarn" are names of longrope
+  bool proportional = false;  // such a type is known
   int original = 0;  // original_max_position_embeddings, if the file has none; 0: max_position_embeddings
   const char* otherwise = "";  // rope_parameters of a file that has none, as JSON; "": those of kDefault
 };
