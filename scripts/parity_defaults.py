@@ -38,6 +38,7 @@ OTHERWISE = {
     "glm4_moe_lite: num_key_value_heads": "heddle has no need of it",
     "glm4_moe: num_experts_per_tok": "heddle refuses to take experts of groups that are not kept",
     "gpt_neox: num_attention_heads": "heddle refuses heads of one element",
+    "gemma4_text: rope_parameters.full_attention.rope_type": "heddle refuses a part of a head",
     "hunyuan_v1_dense: rope_parameters.factor": "no effect next to alpha",
     "hunyuan_v1_dense: rope_scaling.factor": "no effect next to alpha",
     "hunyuan_v1_moe: rope_parameters.factor": "no effect next to alpha",
@@ -213,7 +214,7 @@ class Defaults(Tally):
 def as_transformers_4(folder):
     """True if this changes names of keys."""
     config = json.loads((folder / "config.json").read_text())
-    if "rope_parameters" not in config:
+    if "rope_parameters" not in config or config["model_type"] == "gemma4_text":  # which is younger
         return False
     rename_keys_to_transformers_4(folder / "config.json")
     return True

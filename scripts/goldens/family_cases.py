@@ -467,7 +467,6 @@ GOLDENS = {
             "num_kv_shared_layers": 2,
             "vocab_size_per_layer_input": 131,
             "layer_types": ["sliding_attention", "full_attention"] * 2,
-            "tie_word_embeddings": False,
         },
     ),
     "gemma4-dense": (

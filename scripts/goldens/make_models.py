@@ -324,7 +324,10 @@ def randomise(model, generator):
     tied, hidden = model.config.tie_word_embeddings, model.config.hidden_size
     embedding = (0.3 if tied else 2.0) / math.sqrt(hidden)
     # For the weights of its norms, but not of those that have a gate.
-    less_one = float(model.config.model_type.startswith(("gemma", "nemotron", "qwen3_next", "qwen3_5")))
+    kind = model.config.model_type
+    less_one = float(
+        kind.startswith(("gemma", "nemotron", "qwen3_next", "qwen3_5")) and kind != "gemma4_text"
+    )
     last_norm = ("model.norm.weight", "ln_f.weight", "final_layernorm.weight", "final_layer_norm.weight")
     embeddings = ("lm_head", "embed_tokens", "wte", "embed_in", "embed_out", "word_embeddings")
     for name, weight in model.named_parameters():
@@ -340,6 +343,8 @@ def randomise(model, generator):
             if tied and name.endswith(last_norm):
                 noise *= 6
             noise -= 0 if "linear_attn" in name else less_one
+            if kind == "gemma4_text" and "q_norm" in name:
+                noise *= 0.25  # nothing else divides its scores
         elif any(part in name for part in embeddings):
             noise *= embedding
         elif "wpe" in name:

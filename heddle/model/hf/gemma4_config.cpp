@@ -85,6 +85,13 @@ Gemma4Config read_gemma4_config(const Config& config) {
   if (config.has("final_logit_softcapping"))
     c.final_logit_softcapping = config.required_number("final_logit_softcapping", 1e-3, 1e6);
 
+  if (const auto ropes =
+          config.section("rope_parameters"))  // whose class in transformers has no defaults for these
+    for (const char* kind : {"full_attention", "sliding_attention"}) {
+      const auto rope = ropes->section(kind);
+      if (!rope) ropes->reject(kind, "must be an object of rope parameters");
+      (void)rope->required_number("rope_theta", 1e-3, 1e12);
+    }
   RopePlace place{.max_position_embeddings = c.max_position_embeddings, .head_dim = c.head_dim};
   place.otherwise =
       R"({"sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}, "full_attention":
