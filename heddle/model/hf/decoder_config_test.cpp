@@ -217,8 +217,7 @@ TEST(DeepseekConfig, RefusesByNameAndValue) {
     expect_refused(read, R"("num_key_value_heads":8)",
                    "num_key_value_heads = 8: must be num_attention_heads");
     expect_refused(read, R"("qk_rope_head_dim":7)", "qk_rope_head_dim = 7: must be even");
-    expect_refused(read, R"("quantization_config":{"quant_method":"hqq"})",
-                   "quantization_config = ");
+    expect_refused(read, R"("quantization_config":{"quant_method":"hqq"})", "quantization_config = ");
   }
 }
 
