@@ -61,22 +61,44 @@ inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
   }
 }
 
+// Writes sums of a transposed matrix: the four warps' 64 rows are the columns of boxes, and their columns the boxes' rows.
+template <DType kType, i32 kSums>
+inline void stage_transposed(const float (&sums)[kSums], arch::OnChip stage) {
+  static constexpr tile::OperandTile kTile = stored_box(kType);
+  static_assert(size_of(kType) == 2 && kSums % 32 == 0);
+  const u32 warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+#pragma unroll
+  for (i32 j = 0; j < kSums / 8; ++j) {  // 16 of the box's rows
+    const float* s = sums + j * 8;
+    const u32 row = u32(j % 4 * 16) + lane / 16 * 8 + lane % 8;
+    arch::store_transposed(stage + (j / 4 * kTile.bytes() + row * kTile.span +
+                                    kTile.permuted(2 * warp + lane / 8 % 2, row) * 16),
+                           pack_pair<kType>(s[0], s[1]), pack_pair<kType>(s[2], s[3]),
+                           pack_pair<kType>(s[4], s[5]), pack_pair<kType>(s[6], s[7]));
+  }
+}
+
 // Stores sums from `at` on: a column, a row, and more where the map has more dimensions. The four warps call it with a named barrier of their own. The stage may be used
 // again when the first thread's stores have read it, which the next call waits for.
-template <DType kType, i32 kSums, class Corner>
+template <DType kType, bool kTransposed = false, i32 kSums, class Corner>
 inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const TensorMap* map, Corner at,
                        u32 barrier) {
   const bool is_leader = threadIdx.x % 128 == 0;
   if (is_leader) arch::wait_stores_read<0>();
   arch::sync_threads<128>(barrier);
-  stage_sums<kType>(sums, stage);
+  if constexpr (kTransposed)
+    stage_transposed<kType>(sums, stage);
+  else
+    stage_sums<kType>(sums, stage);
   arch::show_to_copies();
   arch::sync_threads<128>(barrier);
   if (!is_leader) return;
   constexpr tile::OperandTile kTile = stored_box(kType);
 #pragma unroll
-  for (i32 j = 0; j < (2 * kSums + kTile.depth - 1) / kTile.depth; ++j, at.x += kTile.depth)
+  for (i32 j = 0; j < (2 * kSums + kTile.depth - 1) / kTile.depth; ++j) {
     arch::store_box(map, stage + j * kTile.bytes(), at);
+    (kTransposed ? at.y : at.x) += kTile.depth;
+  }
   arch::commit_stores();
 }
 

@@ -1,6 +1,6 @@
 // matmul, bmm and scaled_mm as whole kernels on sm_90a. One thread brings slabs of both matrices by bulk copies, 128 bytes of k at a
-// time, and one or two groups of four warps multiply them, 64 rows each. A cluster is two CTAs along M that share the slabs of b, or
-// some that have parts of k. CTAs go from tile to tile, of all batches; sums leave by bulk stores while the next tile is
+// time, and one or two groups of four warps multiply them, 64 or 128 rows each. A cluster is two CTAs along M that share the slabs of b,
+// two along N that share those of a, or some that have parts of k. CTAs go from tile to tile, of all batches; sums leave by bulk stores while the next tile is
 // multiplied. Bulk copies fill what lies outside of a matrix with zeros and clip what is stored. A sum has its terms in the order of
 // k, in each of kSplit parts of them. No other constant but kPromotes and kScales changes a bit.
 #pragma once
@@ -37,7 +37,9 @@ struct KernelConfig {
   static constexpr i32 kBrought = kRows;         // rows of a that are brought; a tile's others are not stored
   static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
   static constexpr i32 kCluster = 1;             // CTAs along M that share b
+  static constexpr i32 kAcross = 1;              // CTAs along N that share a
   static constexpr i32 kSplit = 1;               // parts of k, each in a CTA of its own
+  static constexpr i32 kTurned = 0;              // 1: tiles are those of y' = b' a', and b' stands for a
   // These serve matrices whose lines or pointers are no multiples of 16 bytes.
   static constexpr i32 kCopies = 0;  // operands that are copied first: kCopiesA, kCopiesB
   static constexpr i32 kDirect = 0;  // 1: threads store y
@@ -193,7 +195,10 @@ struct Kernel {
   static constexpr DType kOut = kTypes.y.dtype;
   static constexpr arch::Terms kTerms = terms_of(kTypes.a.data.dtype, kTypes.b.data.dtype);
   static constexpr bool kBatched = kTypes.y.rank == 3;
-  static constexpr bool kRowsA = !kTypes.a.transposed, kRowsB = kTypes.b.transposed;  // k is adjacent
+  static constexpr bool kTurned = Config::kTurned != 0;
+  // k is adjacent.
+  static constexpr bool kRowsA = kTurned ? kTypes.b.transposed : !kTypes.a.transposed,
+                        kRowsB = kTurned ? !kTypes.a.transposed : kTypes.b.transposed;
   static constexpr arch::Major kMajorA = kRowsA ? arch::Major::kK : arch::Major::kOuter;
   static constexpr arch::Major kMajorB = kRowsB ? arch::Major::kK : arch::Major::kOuter;
 
@@ -201,26 +206,31 @@ struct Kernel {
   static constexpr i32 kBrought = kRowsA ? Config::kBrought : kRows;
   static constexpr i32 kSlabs = Config::kSlabs, kStages = Config::kStages;
   static constexpr i32 kSlabK = 128 / size_of(kTypes.a.data.dtype);
-  static constexpr i32 kSplit = Config::kSplit, kInCluster = kCluster * kSplit, kScales = Config::kScales;
+  static constexpr i32 kSplit = Config::kSplit, kAcross = Config::kAcross, kScales = Config::kScales;
+  static constexpr i32 kSharing = kCluster * kAcross, kInCluster = kSharing * kSplit;
   using Walk = FactorWalk<kScales, kColumns>;
-  static constexpr ProductTile kTile{kRows, kColumns, kSlabs, kSplit, kScales};
+  static constexpr i32 kWide = brought_columns(kColumns, kMajorB);
+  static constexpr ProductTile kTile{kRows, kColumns, kWide, kSlabs, kSplit, kScales};
   static constexpr tile::OperandTile kTileA = product_operand(kRows, size_of(kTypes.a.data.dtype), kMajorA),
-                                     kTileB =
-                                         product_operand(kColumns, size_of(kTypes.b.data.dtype), kMajorB);
+                                     kTileB = product_operand(kWide, size_of(kTypes.b.data.dtype), kMajorB);
   static constexpr tile::Budget kBudget = product_budget(kTile, size_of(kOut), kStages);
   static constexpr u32 kGroups = kTile.groups(), kThreads = kBudget.threads();
+  static constexpr i32 kBlocks = kTile.blocks();  // a group has blocks of 64 rows
+  using Sums = float[kBlocks][kColumns / 2];
   static constexpr i32 kSlab = kTileA.bytes() + kTileB.bytes();
   using Ring = SlotRing<kStages, u32(kSlabs* kSlab)>;
-  // A CTA stores kOwn columns of a tile: groups store kPart of them at once as boxes, and their threads store the rest.
+  // A CTA stores kOwn columns of a tile: groups store kPart of them at once as boxes, or their threads store them.
   static constexpr i32 kOwn = kTile.own(), kPart = kTile.part();
-  static constexpr i32 kBoxed = kPart == 0 ? 0 : kOwn / kPart * kPart;
   static constexpr u32 kStage = stored_tile(kTile, size_of(kOut)).bytes();
   using Parts = Exchange<kSplit == 1 ? 8 : kColumns / 2, kSplit == 1 ? 2 : kSplit>;
   static constexpr u32 kParts = kSplit > 1 ? Parts::kBytes : 0;
-  static_assert(kCluster == 1 || kSplit == 1);
+  static_assert(kSharing == 1 || kSplit == 1);
+  static_assert(kAcross == 1 || (kBrought == kRows && kRows % (64 * kAcross) == 0));
   static_assert(kBrought % 8 == 0 && kBrought <= kRows && (kBrought == kRows || kRows == 64));
-  static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
-  static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
+  static_assert(kRows == 64 * kBlocks * i32(kGroups) && kSlab % 1024 == 0);
+  static_assert(!kTurned || (kSplit == 1 && kScales == 0 && !Config::kDirect && kPart > 0));
+  static_assert(kBlocks == 1 || (kSplit == 1 && kScales == 0 && Config::kPromotes == 0));
+  static_assert(kColumns % (8 * kCluster) == 0);
 
   static constexpr bool kPromotes = Config::kPromotes != 0, kDirect = Config::kDirect != 0;
   static_assert(!kPromotes ||
@@ -239,8 +249,9 @@ struct Kernel {
 
     explicit Sizes(const Args& a) {
       rank = kInCluster > 1 ? arch::cta_in_cluster() : 0;
-      rows = (a.rows() + kRows * kCluster - 1) / (kRows * kCluster);
-      columns = (a.columns() + kColumns - 1) / kColumns;
+      const i32 m = kTurned ? a.columns() : a.rows(), n = kTurned ? a.rows() : a.columns();
+      rows = (m + kRows * kCluster - 1) / (kRows * kCluster);
+      columns = (n + kColumns * kAcross - 1) / (kColumns * kAcross);
       tiles = rows * columns * a.batches();
       i32 slabs = (a.terms() + kSlabK - 1) / kSlabK;
       if constexpr (kSplit > 1) {
@@ -258,9 +269,12 @@ struct Kernel {
       const i32 batch = kBatched ? t / (rows * columns) : 0;
       return {tile::GroupedRaster{rows, columns, 8}.at(kBatched ? t - batch * (rows * columns) : t), batch};
     }
-    // The row of a tile that this CTA begins with.
+    // The row and the column that this CTA begins with in a cluster's tile.
     i32 row_of(const tile::TileAt& tile) const {
-      return (tile.row * kCluster + i32(kSplit > 1 ? 0 : rank)) * kRows;
+      return (tile.row * kCluster + i32(kSplit > 1 ? 0 : rank % kCluster)) * kRows;
+    }
+    i32 column_of(const tile::TileAt& tile) const {
+      return (tile.col * kAcross + i32(kSplit > 1 ? 0 : rank / kCluster)) * kColumns;
     }
   };
 
@@ -271,7 +285,7 @@ struct Kernel {
       if constexpr (kSplit > 1)
         for (u32 g = 0; g < kGroups; ++g)
           Parts::init(chip() + (kBudget.offset("of sums") + g * Parts::kBarrierBytes));
-      ring.init(kGroups * kCluster);
+      ring.init(kGroups * kSharing);
     }
     if constexpr (kInCluster > 1)
       arch::sync_cluster();
@@ -293,7 +307,7 @@ struct Kernel {
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
       const typename Sizes::Place tile = sizes.place(t);
-      const i32 m = sizes.row_of(tile), n = tile.col * kColumns;
+      const i32 m = sizes.row_of(tile), n = sizes.column_of(tile);
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
         ring.begin(place, kSlabs * (kBrought * 128 + kTileB.bytes()));
@@ -301,9 +315,9 @@ struct Kernel {
         for (i32 s = 0; s < kSlabs; ++s) {
           const arch::OnChip to = ring.slot(place) + s * kSlab;
           const i32 k = (sizes.first + step * kSlabs + s) * kSlabK;
-          bring_a(to, ring.full(place), maps, corner(m, k, tile.batch));
+          bring_a(to, ring.full(place), maps, corner(m, k, tile.batch), kSharing > 1 ? sizes.rank : 0);
           bring_b(to + kTileA.bytes(), ring.full(place), maps + 1, corner(n, k, tile.batch),
-                  kCluster > 1 ? sizes.rank : 0);
+                  kSharing > 1 ? sizes.rank : 0);
         }
       }
     }
@@ -321,27 +335,47 @@ struct Kernel {
     at.x = at.y, at.y = x;
     return at;
   }
+  // Each CTA of those that share an operand brings its part to all of them.
   template <class Corner>
-  static void bring_a(arch::OnChip to, arch::OnChip full, const TensorMap* map, Corner at) {
+  static void bring_a(arch::OnChip to, arch::OnChip full, const TensorMap* map, Corner at, u32 rank) {
+    const u32 part = rank / kCluster, first = rank % kCluster;  // CTAs with the same rows: every kCluster-th
+    u16 all = 0;
 #pragma unroll
-    for (i32 j = 0; j < kTileA.blocks(); ++j, at.x += 64)
-      arch::load_box(to + j * kTileA.block_bytes(), map, full, kRowsA ? turned(at) : at);
+    for (i32 i = 0; i < kAcross; ++i) all |= u16(1u << (first + i * kCluster));
+    if constexpr (kRowsA) {
+      constexpr i32 kMine = kRows / kAcross;  // what the map's box has of them
+      at.x += i32(part) * kMine;
+      load<kAcross>(all, to + part * u32(tile::row_bytes(kTileA, kMine)), map, full, turned(at));
+    } else {
+      load_blocks<kAcross, kTileA>(all, part, to, map, full, at);
+    }
   }
-  // Each CTA of a cluster brings its part to all.
   template <class Corner>
   static void bring_b(arch::OnChip to, arch::OnChip full, const TensorMap* map, Corner at, u32 rank) {
-    constexpr u16 kAll = (1 << kCluster) - 1;
-    const auto load = [&](u32 offset, Corner from) {
-      if constexpr (kCluster > 1)
-        arch::load_box_to(kAll, to + offset, map, full, from);
-      else
-        arch::load_box(to + offset, map, full, from);
-    };
-    constexpr i32 kMine = kColumns / kCluster;
-    at.x += i32(rank) * kMine;
+    const u32 part = rank % kCluster;
+    const u16 all = u16(((1u << kCluster) - 1) << (rank - part));
+    if constexpr (kRowsB) {
+      constexpr i32 kMine = kColumns / kCluster;
+      at.x += i32(part) * kMine;
+      load<kCluster>(all, to + part * u32(tile::row_bytes(kTileB, kMine)), map, full, turned(at));
+    } else {
+      load_blocks<kCluster, kTileB>(all, part, to, map, full, at);
+    }
+  }
+  template <i32 kCtas, tile::OperandTile kOperand, class Corner>
+  static void load_blocks(u16 ctas, u32 part, arch::OnChip to, const TensorMap* map, arch::OnChip full,
+                          Corner at) {
 #pragma unroll
-    for (i32 j = 0; j < (kRowsB ? 1 : kMine / 64); ++j, at.x += 64)
-      load(u32(tile::row_bytes(kTileB, i32(rank) * kMine + 64 * j)), kRowsB ? turned(at) : at);
+    for (i32 j = 0; j < kOperand.blocks(); ++j, at.x += 64)
+      if (kCtas == 1 || u32(j % kCtas) == part)
+        load<kCtas>(ctas, to + j * kOperand.block_bytes(), map, full, at);
+  }
+  template <i32 kCtas, class Corner>
+  static void load(u16 ctas, arch::OnChip to, const TensorMap* map, arch::OnChip full, Corner at) {
+    if constexpr (kCtas > 1)
+      arch::load_box_to(ctas, to, map, full, at);
+    else
+      arch::load_box(to, map, full, at);
   }
 
   static void multiply(const Ring& ring, const Sizes& sizes, const Args& a, const TensorMap* maps) {
@@ -351,8 +385,8 @@ struct Kernel {
                 chip() + (kBudget.offset("of sums") + group * Parts::kBarrierBytes));
     typename Ring::Place place, done;
     const auto release = [&] {
-      if (member < u32(kCluster)) {
-        if constexpr (kCluster > 1)
+      if (member < u32(kSharing)) {
+        if constexpr (kSharing > 1)
           ring.release_at(done, member);
         else
           ring.release(done);
@@ -362,22 +396,25 @@ struct Kernel {
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
       const typename Sizes::Place tile = sizes.place(t);
-      const i32 m = sizes.row_of(tile) + i32(group) * 64, n = tile.col * kColumns;
-      float sums[kColumns / 2];
+      const i32 m = sizes.row_of(tile) + i32(group) * kBlocks * 64, n = sizes.column_of(tile);
+      Sums sums;
       if constexpr (kPromotes)
-        add_promoted(sums, ring, place, release, sizes.steps, group,
+        add_promoted(sums[0], ring, place, release, sizes.steps, group,
                      Walk(a, m, n, sizes.steps, chip() + (kBudget.offset("scales") + group * Walk::kBytes)));
       else
         add_in_place(sums, ring, place, release, sizes.steps, group);
-      const Target target{stage, maps + 2, &a, 1 + group, m, tile.batch};
-      finish_as<0>(sizes.rank, sums, parts, target, n);
+#pragma unroll
+      for (i32 block = 0; block < kBlocks; ++block) {
+        const Target target{stage, maps + 2, &a, 1 + group, m + block * 64, tile.batch};
+        finish_as<0>(sizes.rank, sums[block], parts, target, n);
+      }
     }
     if (member == 0) arch::wait_stores_read<0>();
   }
   template <class Release>
-  static void add_in_place(float (&sums)[kColumns / 2], const Ring& ring, typename Ring::Place& place,
-                           const Release& release, i32 steps, u32 group) {
-    arch::keep(sums);
+  static void add_in_place(Sums& sums, const Ring& ring, typename Ring::Place& place, const Release& release,
+                           i32 steps, u32 group) {
+    keep_blocks(sums);
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step, place.next()) {
       ring.wait(place);
@@ -392,7 +429,7 @@ struct Kernel {
       }
     }
     arch::wait_products<0>();
-    arch::keep(sums);
+    keep_blocks(sums);
     release();
   }
   // Each slab has sums of its own, which are added to all when they are there. The other group's products run meanwhile.
@@ -458,13 +495,19 @@ struct Kernel {
     tile_mma<kTerms, kTileA, kTileB>(part, rows_of(slab, group), arch::descriptor<kTileB>(b), false);
     arch::commit_products();
   }
-  static void multiply_slab(float (&sums)[kColumns / 2], arch::OnChip slab, u32 group, bool add) {
-    tile_mma<kTerms, kTileA, kTileB>(sums, rows_of(slab, group),
-                                     arch::descriptor<kTileB>(slab + kTileA.bytes()), add);
+  static void multiply_slab(Sums& sums, arch::OnChip slab, u32 group, bool add) {
+#pragma unroll
+    for (i32 block = 0; block < kBlocks; ++block)
+      tile_mma<kTerms, kTileA, kTileB>(sums[block], rows_of(slab, group, block),
+                                       arch::descriptor<kTileB>(slab + kTileA.bytes()), add);
   }
-  // A group's rows of a.
-  static u64 rows_of(arch::OnChip slab, u32 group) {
-    return arch::descriptor<kTileA>(slab + group * u32(tile::row_bytes(kTileA, 64)));
+  static void keep_blocks(Sums& sums) {
+#pragma unroll
+    for (i32 block = 0; block < kBlocks; ++block) arch::keep(sums[block]);
+  }
+  // A block of a group's rows of a.
+  static u64 rows_of(arch::OnChip slab, u32 group, i32 block = 0) {
+    return arch::descriptor<kTileA>(slab + (group * kBlocks + u32(block)) * u32(tile::row_bytes(kTileA, 64)));
   }
 
   // Where a group stores: through its stage, or straight to memory.
@@ -491,17 +534,18 @@ struct Kernel {
   }
   static void store(const float (&sums)[kOwn / 2], const Target& to, i32 n) {
     if constexpr (kDirect && kPart > 0) return store_anywhere<0>(sums, to, n);
-    if constexpr (kBoxed > 0) {
+    if constexpr (kPart > 0) {
 #pragma unroll
-      for (i32 part = 0; part < kBoxed / kPart; ++part)
-        store_sums<kOut>(reinterpret_cast<const float(&)[kPart / 2]>(sums[part * (kPart / 2)]), to.stage,
-                         to.map, corner(n + part * kPart, to.m, to.batch), to.barrier);
+      for (i32 part = 0; part < kOwn / kPart; ++part)
+        store_part<kPart>(sums + part * (kPart / 2), to, n + part * kPart);
+      // Writes some columns again, with the same sums: threads would take longer to store the others.
+      if constexpr (kOwn % kPart != 0) store_part<kPart>(sums + (kOwn - kPart) / 2, to, n + kOwn - kPart);
+      return;
     }
-    if constexpr (kBoxed == kOwn) return;
     const u32 warp = threadIdx.x / 32 % 4;
     const auto& y = to.args->result(to.batch);
 #pragma unroll
-    for (i32 j = kBoxed / 8; j < kOwn / 8; ++j)
+    for (i32 j = 0; j < kOwn / 8; ++j)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
         const i32 row = to.m + i32(warp * 16 + lane() / 4) + half * 8,
@@ -509,6 +553,11 @@ struct Kernel {
         if (row < y.size[0])
           store_pair<kOut, !kDirect>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
+  }
+  template <i32 kThese>
+  static void store_part(const float* sums, const Target& to, i32 n) {
+    store_sums<kOut, kTurned>(reinterpret_cast<const float(&)[kThese / 2]>(*sums), to.stage, to.map,
+                              kTurned ? corner(to.m, n, to.batch) : corner(n, to.m, to.batch), to.barrier);
   }
   // Stores the columns of a group from kFirst on.
   template <i32 kFirst>

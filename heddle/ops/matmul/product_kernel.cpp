@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <ranges>
+#include <tuple>
 
 #include "heddle/base/integer.h"
 #include "heddle/kit/arch/target.h"
@@ -21,9 +22,19 @@ constexpr i64 kSlabBytes = 128, kPitch = 16;  // bytes that a row of a slab has,
 struct Shape {
   i32 rows, brought, columns, slabs, cluster;
   i32 slab_ns;  // nanoseconds of a slab of 64 k of bf16, where the whole device works: measured on an H100
-  i32 promoted_ns;  // so many for 128 k of fp8 whose sums are promoted
-  i32 split = 1;    // parts of k, each in a CTA of its own
+  i32 promoted_ns;      // so many for 128 k of fp8 whose sums are promoted
+  i32 split = 1;        // parts of k, each in a CTA of its own
+  i32 across = 1;       // CTAs along N that share a
+  bool turned = false;  // tiles are those of y transposed
+
+  i32 sharing() const { return cluster * across; }
 };
+bool is_same(const Shape& one, const Shape& other) {
+  const auto of = [](const Shape& s) {
+    return std::tuple(s.rows, s.brought, s.columns, s.cluster, s.across, s.split, s.turned);
+  };
+  return of(one) == of(other);
+}
 constexpr Shape kShapes[] = {
     {128, 128, 256, 1, 1, 580, 0},   {128, 128, 256, 1, 2, 596, 0},   {128, 128, 224, 1, 1, 519, 0},
     {128, 128, 192, 1, 1, 448, 585}, {128, 128, 160, 1, 1, 393, 540}, {128, 128, 128, 2, 1, 375, 441},
@@ -34,8 +45,22 @@ constexpr Shape kShapes[] = {
     {64, 32, 32, 2, 1, 96, 165},     {64, 32, 16, 2, 1, 98, 160},     {64, 16, 64, 2, 1, 110, 195},
     {64, 16, 32, 2, 1, 95, 165},     {64, 16, 16, 2, 1, 97, 160},     {64, 16, 8, 4, 1, 70, 155}};
 
+// The product that a shape cuts: y' = b' a', where tiles are of y transposed.
+ProductCall seen_by(const Shape& shape, const ProductCall& call) {
+  ProductCall seen = call;
+  if (!shape.turned) return seen;
+  std::swap(seen.a, seen.b), std::swap(seen.at[0], seen.at[1]), std::swap(seen.rows, seen.columns);
+  seen.a.transposed = !seen.a.transposed, seen.b.transposed = !seen.b.transposed;
+  return seen;
+}
+
+i32 wide_of(const Shape& shape, const ProductCall& call) {
+  return brought_columns(shape.columns, call.b.transposed ? tile::Major::kK : tile::Major::kOuter);
+}
+
 tile::Budget budget_of(const Shape& shape, const ProductCall& call, i32 stages) {
-  return product_budget({shape.rows, shape.columns, shape.slabs, shape.split, call.scales},
+  return product_budget({shape.rows, shape.columns, wide_of(shape, seen_by(shape, call)), shape.slabs,
+                         shape.split, call.scales},
                         size_of(call.y.dtype), stages);
 }
 
@@ -54,7 +79,7 @@ bool takes_parts(const Shape& shape, i64 slabs) {
   const i64 part = ceil_div(slabs, shape.split * kPartSlabs) * kPartSlabs;
   const bool fits = shape.rows == 64 ? shape.columns == 32 || shape.columns == 64
                                      : shape.columns == 64 || shape.columns == 128;
-  return shape.cluster == 1 && fits && shape.columns / shape.split % 8 == 0 &&
+  return shape.sharing() == 1 && fits && shape.columns / shape.split % 8 == 0 &&
          (shape.split - 1) * part < slabs;
 }
 
@@ -81,7 +106,7 @@ bool fits(const Shape& shape, const ProductCall& call) {
 
 i64 clusters_of(const Shape& shape, const ProductCall& call) {
   return call.batches * ceil_div(call.rows, i64(shape.rows) * shape.cluster) *
-         ceil_div(call.columns, shape.columns);
+         ceil_div(call.columns, i64(shape.columns) * shape.across);
 }
 
 // Nanoseconds of a call without its launch.
@@ -144,7 +169,7 @@ i64 line_unit(const Tensor& data) {
 }
 // The time to bring 128 bytes of a line, in lines of memory: most lie in two where lines begin anywhere.
 double lines_for(const Tensor& data) {
-  constexpr double kSecond = 0.5, kSector = 0.45;  // a second line; a fifth sector of 32 bytes
+  constexpr double kSecond = 0.16, kSector = 0.35;  // a second line; a fifth sector of 32 bytes
   const i64 unit = line_unit(data);
   return 1 + kSecond * (1 - double(unit) / kSlabBytes) + (unit == kPitch ? kSector : 0);
 }
@@ -152,26 +177,60 @@ double lines_for(const Tensor& data) {
 // True for products whose lines do not all begin at multiples of 128 bytes, so that two lines of memory hold most rows of a slab. Where
 // others take other tiles was not measured: batches, few rows, f32, and operands that are copied.
 bool is_cut(const ProductCall& call) {
-  constexpr i32 kMeasuredRows = 256;
+  constexpr i32 kMeasuredRows = 128;
   if (call.is_fp8 || call.is_tf32 || call.batches > 1 || call.rows < kMeasuredRows || copies_of(call) != 0 ||
       is_stored_by_threads(call.y))
     return false;
   return line_unit(call.a.data) < kSlabBytes || line_unit(call.b.data) < kSlabBytes;
 }
 
-// Nanoseconds of a product that is cut. The constants fit the times of 736 tiles of 46 random products of bf16 in all layouts on an
-// H200 (30 November 2026); the root mean square of its errors is 8 %.
-double cut_cost(const Shape& shape, const ProductCall& call, i32 multiprocessors) {
-  constexpr double kLaunch = 2190, kCluster = 1050, kTile = 467, kSum = 0.026;
-  constexpr double kProducts = 1.10, kLine = 1.15, kShared = 25;  // a slab's: slab_ns, a line, its cluster
-  const bool shares = shape.cluster > 1;
-  const i64 waves = ceil_div(clusters_of(shape, call), multiprocessors / shape.cluster);
+// Nanoseconds of a product that is cut. The constants fit 3,000 times of tiles of 128 random products of bf16 in all layouts on an H200
+// (30 November 2026); the root mean square of the errors is 6 %.
+double cut_cost(const Shape& shape, const ProductCall& all, i32 multiprocessors) {
+  constexpr double kLaunch = 2395, kCluster = 1447, kShared = 54;  // for a launch, and for a slab
+  constexpr double kLine = 1.55, kAlone = 0.56;  // a line, and the part of its time if no other CTA works
+  constexpr double kTail = 0.056;                // a sum of columns that are stored twice
+  const ProductCall call = seen_by(shape, all);
+  const bool is_tall = shape.rows == 256, shares = shape.sharing() > 1;
+  const double area = double(shape.rows) * shape.columns;
+  const double products = area * (shape.rows == 64 ? 0.0165 : is_tall ? 0.0190 : 0.0186);
+  const double store =
+      (is_tall ? 0.0675 * area - 318 : 0.0321 * area + 350) + kTail * shape.rows * (shape.columns % 64);
+  const double lines = kLine * (shape.rows * lines_for(call.a.data) / shape.across +
+                                wide_of(shape, call) * lines_for(call.b.data) / shape.cluster);
   const i64 slabs = ceil_div(call.terms, slab_terms(call) * shape.slabs) * shape.slabs;
-  const double lines =
-      shape.rows * lines_for(call.a.data) + shape.columns * lines_for(call.b.data) / shape.cluster;
-  const double slab = std::max(kProducts * shape.slab_ns, kLine * lines) + (shares ? kShared : 0);
-  return kLaunch + (shares ? kCluster : 0) +
-         double(waves) * (double(slabs) * slab + kTile + kSum * shape.rows * shape.columns);
+  // Multiprocessors share what brings lines: those of a wave's few CTAs come sooner.
+  const auto wave = [&](double part) {
+    const double slab = std::max(products, lines * (kAlone + (1 - kAlone) * part)) + (shares ? kShared : 0);
+    return double(slabs) * slab + store;
+  };
+  const i64 clusters = clusters_of(shape, call), at_once = multiprocessors / shape.sharing();
+  const i64 full = clusters / at_once, rest = clusters % at_once;
+  return kLaunch + (shares ? kCluster : 0) + double(full) * wave(1) +
+         (rest > 0 ? wave(double(rest) / double(at_once)) : 0);
+}
+
+// The tiles of a product that is cut, each with CTAs that share an operand, and turned.
+std::vector<Shape> cut_shapes(const ProductCall& call) {
+  constexpr i32 kStep = 16, kFewest = 64;
+  constexpr std::pair<i32, i32> kSharings[] = {{1, 1}, {2, 1}, {1, 2}};
+  std::vector<Shape> shapes;
+  for (const bool turned : {false, true})
+    for (const i32 rows : {64, 128, 256})
+      for (i32 columns = kFewest; columns <= (rows == 256 ? 176 : 256); columns += kStep)
+        for (const auto& [cluster, across] : kSharings) {
+          if (rows == 64 && (turned || cluster * across > 1)) continue;
+          if (turned && size_of(call.y.dtype) != 2) continue;
+          const i32 slabs = rows < 256 && columns <= 128 ? 2 : 1;
+          shapes.push_back({.rows = rows,
+                            .brought = rows,
+                            .columns = columns,
+                            .slabs = slabs,
+                            .cluster = cluster,
+                            .across = across,
+                            .turned = turned});
+        }
+  return shapes;
 }
 
 // Has the plan copy the operands that lie anywhere, and the maps of the product bring the copies.
@@ -197,9 +256,10 @@ void add_copies(KernelPlan& plan, const ProductCall& call, const KernelTarget& t
   plan.constants = OpConfig::parse(fmt::format("{},copies={}", plan.constants.text(), copies));
 }
 
-KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i32 stages, const KernelTarget& target) {
-  const i32 in_cluster = shape.cluster * shape.split;
-  const tile::Budget budget = budget_of(shape, call, stages);
+KernelLaunch launch_of(const ProductCall& all, const Shape& shape, i32 stages, const KernelTarget& target) {
+  const ProductCall call = seen_by(shape, all);
+  const i32 in_cluster = shape.sharing() * shape.split;
+  const tile::Budget budget = budget_of(shape, all, stages);
   KernelLaunch launch{
       .cluster = u32(in_cluster), .threads = u32(budget.threads()), .shared_bytes = budget.shared_bytes()};
   launch.grid =
@@ -209,7 +269,7 @@ KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i32 stages, 
                            is_rows ? tile::Major::kK : tile::Major::kOuter);
   };
   launch.maps = {
-      box_map(call.at[0], call.a.data, operand(call.a, !call.a.transposed, shape.brought)),
+      box_map(call.at[0], call.a.data, operand(call.a, !call.a.transposed, shape.brought / shape.across)),
       box_map(call.at[1], call.b.data, operand(call.b, call.b.transposed, shape.columns / shape.cluster)),
       box_map(call.at[2], call.y, product_operand(64, size_of(call.y.dtype), tile::Major::kK))};
   for (size_t i = 0; i < 2; ++i) launch.maps[i].rounds_to_tf32 = call.is_tf32;
@@ -219,7 +279,7 @@ KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i32 stages, 
 
 // The shapes with so many parts of k that fit, the likely best first.
 std::vector<Shape> ranked(const ProductCall& call, const KernelTarget& target, i32 split) {
-  constexpr double kSurely = 0.95;  // where less is gained, the first one was the better one at times
+  constexpr double kSurely = 0.97;  // where less is gained, the first one was the better one at times
   const bool cut = split == 1 && is_cut(call);
   std::vector<Shape> shapes;
   for (Shape shape : kShapes) {
@@ -230,15 +290,13 @@ std::vector<Shape> ranked(const ProductCall& call, const KernelTarget& target, i
   const i32 units = target.multiprocessors;
   std::ranges::stable_sort(shapes, {}, [&](const Shape& shape) { return cost(shape, call, units); });
   if (!cut || shapes.empty()) return shapes;
+  // The best of all shapes, where that is surely better than the first one of those above.
   const auto cost_of = [&](const Shape& shape) { return cut_cost(shape, call, units); };
-  const double first = cost_of(shapes.front());
-  for (Shape shape : kShapes) {  // two CTAs that share b bring fewer lines
-    const bool is_measured = shape.rows == 128 && shape.columns >= 128 && shape.columns < 256;
-    shape.cluster = 2;
-    if (is_measured && fits(shape, call)) shapes.push_back(shape);
-  }
-  const auto best = std::ranges::min_element(shapes, {}, cost_of);
-  if (cost_of(*best) < kSurely * first) std::rotate(shapes.begin(), best, best + 1);
+  const Shape first = shapes.front();
+  shapes = cut_shapes(call);
+  std::erase_if(shapes, [&](const Shape& shape) { return is_same(shape, first); });
+  std::ranges::stable_sort(shapes, {}, cost_of);
+  shapes.insert(shapes.begin() + (cost_of(shapes.front()) < kSurely * cost_of(first)), first);
   return shapes;
 }
 
@@ -252,6 +310,8 @@ OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarg
                   {"cluster", shape.cluster},
                   {"split", shape.split},
                   {"stages", stages}};
+  if (shape.turned) config = OpConfig::parse(fmt::format("{},turned=1", config.text()));
+  if (shape.across > 1) config = OpConfig::parse(fmt::format("{},across={}", config.text(), shape.across));
   if (!call.is_fp8) return config;
   return OpConfig::parse(
       fmt::format("{},promotes={},scales={}", config.text(), int(call.promotes), call.scales));

@@ -12,11 +12,14 @@ constexpr i32 kScaleSlabs = 8, kScaleStage = 128;  // slabs whose scales a warp 
 // A CTA's tile of y; a slab has 128 bytes of k.
 struct ProductTile {
   i32 rows, columns;
-  i32 slabs;   // a stage has
-  i32 split;   // parts of k, each in a CTA of its own
-  i32 scales;  // KernelConfig::kScales; 2: a warp has those of some slabs on chip
+  i32 brought;  // columns of b that are brought, brought_columns()
+  i32 slabs;    // a stage has
+  i32 split;    // parts of k, each in a CTA of its own
+  i32 scales;   // KernelConfig::kScales; 2: a warp has those of some slabs on chip
 
-  constexpr i32 groups() const { return rows / 64; }
+  // Groups of four warps, and blocks of 64 rows that each has.
+  constexpr i32 groups() const { return rows == 64 ? 1 : 2; }
+  constexpr i32 blocks() const { return rows / (64 * groups()); }
   // The columns that a CTA stores, and those that a group stores at once, as boxes.
   constexpr i32 own() const { return columns / split; }
   constexpr i32 part() const { return own() < 64 ? 0 : own() % 128 == 0 && split == 1 ? 128 : 64; }
@@ -31,12 +34,17 @@ constexpr tile::OperandTile stored_tile(const ProductTile& tile, i32 element_byt
   return {64, tile.part(), element_bytes};
 }
 
+// Columns that lie side by side are brought as boxes of 128 bytes.
+constexpr i32 brought_columns(i32 columns, tile::Major major) {
+  return major == tile::Major::kK ? columns : (columns + 63) / 64 * 64;
+}
+
 constexpr i32 product_slab_bytes(i32 rows, i32 columns) {
   return (rows + columns) * 128;
 }
 
 constexpr tile::Budget product_budget(const ProductTile& tile, i32 out_bytes, i32 stages) {
-  const i32 groups = tile.groups(), slab = product_slab_bytes(tile.rows, tile.columns);
+  const i32 groups = tile.groups(), slab = product_slab_bytes(tile.rows, tile.brought);
   const bool splits = tile.split > 1;
   return tile::Budget{}
       .role("bring", 4, groups == 2 ? 40 : 24)
