@@ -154,6 +154,32 @@ TEST(RowKernel, CtasAreSmallWhereMemoryIsFast) {
             std::pair(256u, 128u));
 }
 
+// A thread has as many words as others have, so that none waits with empty ones.
+TEST(RowKernel, ThreadsFollowFromTheWidth) {
+  KernelTarget h200 = h100();
+  h200.fast_memory = true;
+  const auto launch = [&](const char* op, const auto& args) {
+    return plan_of(op, inferred(op, args), h200).launches.at(0);
+  };
+  const auto given = [](DType type, i32 columns) {
+    const Tensor x = dense(type, {24576, columns});
+    return RmsNormBackward{.x = x, .weight = dense(type, {columns}), .dy = x};
+  };
+  EXPECT_EQ(launch("rms_norm_backward", given(DType::kBf16, 5120)).threads, 320u);
+  EXPECT_EQ(launch("rms_norm_backward", given(DType::kBf16, 6144)).threads, 384u);
+  const auto centred = [&](DType type, i32 columns) {
+    const RmsNormBackward args = given(type, columns);
+    return launch("layer_norm_backward",
+                  LayerNormBackward{.x = args.x, .weight = args.weight, .dy = args.dy});
+  };
+  const KernelLaunch shared = centred(DType::kBf16, 5120);
+  EXPECT_EQ(shared.threads, 224u);
+  EXPECT_GT(shared.grid, 2 * 128u) << "a multiprocessor has two CTAs";
+  EXPECT_EQ(centred(DType::kBf16, 3000).threads, 128u);
+  EXPECT_EQ(centred(DType::kF32, 5120).threads, 512u);
+  EXPECT_LE(centred(DType::kF32, 5120).grid, 132u);
+}
+
 TEST(RowKernel, SeveralNarrowRowsShareAWarp) {
   const auto threads_of = [](i32 columns) {
     const KernelPlan plan = plan_of("softmax", softmax(100, columns));

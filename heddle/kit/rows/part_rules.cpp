@@ -8,11 +8,13 @@
 
 namespace heddle {
 
-void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows) {
+void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows,
+               i32 at_work) {
   require(part_rows >= 0 && part_rows <= kMostPartRows,
           "[{}] part_rows = {}; must be 1 to {}, or 0 for what suits x", op, part_rows, kMostPartRows);
   const i32 rows = matrix.size[0];
-  const i64 count = ceil_div(rows, rows_of_part(part_rows, rows, matrix.last(), size_of(matrix.dtype)));
+  const i64 count =
+      ceil_div(rows, rows_of_part(part_rows, rows, matrix.last(), size_of(matrix.dtype), 1, at_work));
   set_output(op, argument, parts, DType::kF32, {i32(count), matrix.last()});
 }
 

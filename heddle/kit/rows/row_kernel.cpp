@@ -1,6 +1,7 @@
 #include "heddle/kit/rows/row_kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 #include <fmt/format.h>
@@ -22,9 +23,12 @@ constexpr Shape kRowShapes[] = {
     {128, 128, 2}, {256, 256, 1},   {256, 256, 2}, {128, 128, 4},   {512, 512, 1},  {256, 256, 4},
     {512, 512, 2}, {1024, 1024, 1}, {512, 512, 4}, {1024, 1024, 2}, {1024, 1024, 4}};
 // Teams of a CTA take turns with the rows of its part.
-constexpr Shape kPartShapes[] = {{64, 8, 1},    {64, 16, 1},   {64, 32, 1},   {64, 32, 2},
-                                 {64, 64, 1},   {128, 128, 1}, {128, 128, 2}, {256, 256, 1},
-                                 {256, 256, 2}, {512, 512, 1}, {512, 512, 2}};
+constexpr Shape kPartShapes[] = {{64, 8, 1},    {64, 16, 1},   {64, 32, 1},   {64, 32, 2},   {64, 64, 1},
+                                 {128, 128, 1}, {128, 128, 2}, {256, 256, 1}, {192, 192, 2}, {256, 256, 2},
+                                 {512, 512, 1}, {320, 320, 2}, {384, 384, 2}, {448, 448, 2}, {512, 512, 2}};
+// A multiprocessor has several CTAs of these for wide rows.
+constexpr Shape kSharedPartShapes[] = {{96, 96, 3},   {128, 128, 3}, {160, 160, 3},
+                                       {192, 192, 3}, {224, 224, 3}, {256, 256, 3}};
 constexpr Shape kClusterShapes[] = {{256, 256, 4}, {512, 512, 4}, {512, 512, 2}};
 constexpr Shape kPassShapes[] = {
     {512, 512, 4}, {256, 256, 4}, {512, 512, 2}, {1024, 1024, 2}, {1024, 1024, 4}};
@@ -150,17 +154,24 @@ i64 places_of(const RowWork& work, const Shape& shape, i32 cluster, i32 rows, co
   if (is_loose(work)) return work.at_work;
   const i64 of_row = ceil_div(eights_of(work), cluster) * kept_bytes(work),
             of_cta = of_row * shape.threads / shape.row_threads,
-            ahead = kAhead / (of_cta * parts_at_once(columns_of(work)));
+            ahead = ceil_div(kAhead,
+                             of_cta * parts_at_once(columns_of(work), work.at_work, widest_element(work)));
   return std::min<i64>(work.at_work * rows + std::clamp<i64>(ahead, rows, kMostAhead),
                        (most_slice_bytes(target) - team_room_bytes(shape.threads, cluster)) /
                            place_bytes(work, shape.threads, shape.words));
 }
+// True where a multiprocessor has several CTAs of wide rows in words of 16 bytes.
+bool shares_processor(const RowWork& work) {
+  const i32 columns = columns_of(work);
+  return !is_loose(work) &&
+         parts_at_once(columns, work.at_work, widest_element(work)) > parts_at_once(columns);
+}
 // On an H200, two rows at a time save 3 to 6 % of the gradients of norms in bf16 of 1,024 and 4,096 columns, and cost 2 % with 8,192
 // columns and 6 % in f32 with 4,096. No other card was measured.
 bool takes_pairs(const RowWork& work, const Shape& shape, const KernelTarget& target) {
-  constexpr i32 kMostColumns = 4096;
-  return work.takes_several && target.fast_memory && !is_loose(work) && widest(work) == 2 &&
-         columns_of(work) <= kMostColumns && shape.row_threads == shape.threads &&
+  constexpr i32 kMostColumns = 5120;
+  return work.takes_several && !shares_processor(work) && target.fast_memory && !is_loose(work) &&
+         widest(work) == 2 && columns_of(work) <= kMostColumns && shape.row_threads == shape.threads &&
          places_of(work, shape, 1, 2, target) >= 2 * work.at_work + 2;
 }
 
@@ -232,7 +243,7 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
     case RowForm::kRows:
       return kRowShapes;
     case RowForm::kParts:
-      return kPartShapes;
+      return shares_processor(work) ? std::span<const Shape>(kSharedPartShapes) : kPartShapes;
     case RowForm::kPasses:
       return kPassShapes;
     case RowForm::kSquares:
@@ -327,6 +338,17 @@ std::vector<OpConfig> cluster_configs(const RowWork& work, const KernelTarget& t
   return all;
 }
 
+// True for rows that a CTA of 128 threads should have, each with up to eight words. On an H200, layer_norm over rows of 3,000, 4,096,
+// 5,120, 6,144 and 8,192 elements in bf16 runs at 0.93, 0.94, 0.92, 0.87 and 0.93 of a copy so, and by more threads at 0.78, 0.88,
+// 0.72, 0.76 and 0.88. Other ops and cards were not measured.
+constexpr i32 kFewThreads = 128;
+bool is_few_threads(const RowWork& work, const KernelTarget& target) {
+  constexpr i32 kFewest = 2048, kMost = 8192;
+  const i32 columns = columns_of(work);
+  return work.is_centred && target.fast_memory && widest_element(work) == 2 && share_of(work) == kVec8 &&
+         columns > kFewest && columns <= kMost;
+}
+
 std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
   if (is_long(work) && share_of(work) == kVec8) {
     // Memory on chip holds more than registers, which f32 needs.
@@ -343,6 +365,9 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
       return !fits(work, shape) ||
              (form == RowForm::kParts && places_of(work, shape, 1, 1, target) < work.at_work);
     });
+    // In f32, layer_norm's gradient over 13,000 x 5,120 takes 200 us with 512 threads, and 206 with 320 (H200).
+    if (form == RowForm::kParts && work.at_work > 1 && widest_element(work) > 2)
+      std::erase_if(shapes, [](const Shape& shape) { return !std::has_single_bit(u32(shape.threads)); });
     const i64 matrices = std::ranges::count_if(work.matrices, [](const Tensor* t) { return t->rank > 0; });
     const auto cost = [&](const Shape& shape) {
       // One row at work is fastest with 512 threads, two rows with fewer, and so is one of 16 bits where memory is fast: on an H200, the
@@ -354,6 +379,11 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
                         by_words ? std::abs(shape.threads - 512) : 0);
     };
     std::ranges::stable_sort(shapes, {}, cost);
+    if (is_few_threads(work, target)) {
+      const Shape few{kFewThreads, kFewThreads, i32(ceil_div(eights_of(work), kFewThreads))};
+      std::erase_if(shapes, [&](const Shape& s) { return s.threads == few.threads && s.words == few.words; });
+      shapes.insert(shapes.begin(), few);
+    }
   } else if (target.fast_memory && !has_tiles(form) && form != RowForm::kPasses && widest(work) == 2) {
     // Small CTAs keep more under way: on an H200, a copy of 32,768 x 4,096 in bf16 takes 144 us with 256 threads, and 132 with 128.
     std::ranges::stable_sort(shapes, {}, [](const Shape& shape) { return shape.threads * shape.words; });

@@ -48,6 +48,7 @@ struct RowWork {
   bool takes_shifted = false;   // and eights of them, which it shifts out of words (kShifted there)
   bool takes_fours = false;     // kRows: and two times four elements, which are words of f32
   bool takes_clusters = false;  // kRows: and rows that the registers of a cluster hold
+  bool is_centred = false;      // kRows: a row's second sum waits for its first
   bool adds_up = true;          // the configuration decides the order of a sum
 };
 

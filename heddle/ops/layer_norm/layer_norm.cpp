@@ -54,7 +54,8 @@ RowWork row_work(const std::byte* args) {
           .takes_loose = true,
           .takes_shifted = true,
           .takes_fours = true,
-          .takes_clusters = true};
+          .takes_clusters = true,
+          .is_centred = true};
 }
 
 }  // namespace

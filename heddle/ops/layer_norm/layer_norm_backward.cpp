@@ -26,8 +26,8 @@ void infer(std::byte* args) {
   }
   require(a.eps >= 0, "[layer_norm_backward] eps = {}; must not be negative", a.eps);
   set_output("layer_norm_backward", "dx", a.dx, a.x.dtype, {a.x.size[0], a.x.last()});
-  set_parts("layer_norm_backward", "dweight_parts", a.dweight_parts, a.x, a.part_rows);
-  set_parts("layer_norm_backward", "dbias_parts", a.dbias_parts, a.x, a.part_rows);
+  set_parts("layer_norm_backward", "dweight_parts", a.dweight_parts, a.x, a.part_rows, a.kAtWork);
+  set_parts("layer_norm_backward", "dbias_parts", a.dbias_parts, a.x, a.part_rows, a.kAtWork);
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
@@ -96,7 +96,7 @@ RowWork row_work(const std::byte* args) {
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
           .sums = {&a.dweight_parts, &a.dbias_parts},
-          .at_work = 2,
+          .at_work = a.kAtWork,
           .takes_several = true,
           .kept = 2,
           .takes_loose = true,

@@ -19,8 +19,10 @@ struct LayerNormBackward {
   float eps = 1e-5f;     // added to the variance
   i32 part_rows = 0;     // 0: what suits x
 
+  static constexpr i32 kAtWork = 2;  // rows of which a CTA needs elements at once
+
   i32 parts() const { return dweight_parts.size[0]; }
-  i32 most_rows() const { return rows_of_part(part_rows, x.size[0], x.last(), size_of(x.dtype)); }
+  i32 most_rows() const { return rows_of_part(part_rows, x.size[0], x.last(), size_of(x.dtype), 1, kAtWork); }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
