@@ -1,6 +1,7 @@
 // Calls that make many tokens: what they report meanwhile, and how they end, on every executor.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <stdexcept>
 #include <thread>
 
@@ -37,7 +38,11 @@ class ManyTokens : public testing::TestWithParam<const char*> {
   // Opens a sequence that has read its prompt, and returns its first token.
   std::pair<SequenceId, i32> open(size_t begin) {
     const Golden golden = load_golden(kModel);
-    const SequenceId id = engine->open({.temperature = 0.8f, .seed = 11});
+    const SequenceId id = engine->open({.temperature = 0.8f,
+                                        .seed = 11,
+                                        .presence_penalty = 0.25f,
+                                        .frequency_penalty = 0.5f,
+                                        .bias = {{5, -INFINITY}}});
     const StepRequest request{id, std::span(golden.tokens).subspan(begin, 9), true};
     return {id, engine->step(std::span(&request, 1)).sampled[0]};
   }

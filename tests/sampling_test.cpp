@@ -155,5 +155,114 @@ TEST(Sampling, GreedyIsTheFirstOfTheLargestScores) {
   EXPECT_EQ(draw(params).differs_from_host, 0u);
 }
 
+// Bias, penalties and bans, as the program has them and as the host has them.
+struct Asked {
+  SamplingParams host{.presence_penalty = 0.5f,
+                      .frequency_penalty = 0.75f,
+                      .min_new_tokens = 7,
+                      .logit_bias = {{{3, TokenBias::kBan}, {8, 1.5f}}},
+                      .begin_suppress_tokens = {8}};
+  SamplingSettings program{.presence_penalty = 0.5f,
+                           .frequency_penalty = 0.75f,
+                           .bias = {{3, -INFINITY}, {8, 1.5f}},
+                           .not_before = {{8, 1}}};
+  std::vector<i32> text = load_golden(kModel).tokens, ends;
+  static constexpr size_t kPrompt = 9, kMade = 24;
+
+  // The ends are tokens that the model would choose before they may come.
+  explicit Asked(float temperature = 0) {
+    text.resize(kPrompt);
+    host.temperature = program.temperature = temperature;
+    host.seed = program.seed = 11;
+    const auto unasked = golden_engine(kModel, options());
+    const SequenceId id = unasked->open({});
+    const StepRequest prompt{id, text, true};
+    ends = {unasked->step(std::span(&prompt, 1)).sampled[0]};
+    program.not_before.emplace_back(ends[0], host.min_new_tokens);
+  }
+  static EngineOptions options() { return {.max_context = 64, .max_sequences = 2, .page_size = 16}; }
+
+  // Tokens of calls of so many steps, of which the host takes at most `taken`.
+  std::vector<i32> made(i32 steps, i32 taken) const {
+    const auto engine = golden_engine(kModel, options());
+    engine->open({});  // so that the other has a slot of its own
+    const SequenceId id = engine->open(program, text);
+    std::vector<i32> tokens, next = text;
+    while (tokens.size() < kMade) {
+      const StepRequest request{id, next, true};
+      i32 left = taken;
+      const auto take = [&](std::span<const i32>) { return --left > 0; };
+      const StepResult step = engine->step(
+          std::span(&request, 1), {.steps = tokens.empty() ? 1 : steps, .logits = false, .on_tokens = take});
+      tokens.insert(tokens.end(), step.tokens[0].begin(), step.tokens[0].end());
+      next = {tokens.back()};
+    }
+    tokens.resize(kMade);
+    return tokens;
+  }
+};
+
+TEST(Sampling, ProgramsEditScoresAsTheHostDoes) {
+  for (const float temperature : {0.0f, 0.9f}) {
+    Asked asked(temperature);
+    const auto engine = golden_engine(kModel, Asked::options());
+    const SequenceId id = engine->open(asked.program);
+    std::vector<i32> text = asked.text, next = text;
+    for (u32 draw = 0; draw < Asked::kMade; ++draw) {
+      const StepRequest request{id, next, true};
+      const StepResult step = engine->step(std::span(&request, 1));
+      const TextSoFar so_far{.tokens = text, .prompt = Asked::kPrompt, .ends = asked.ends};
+      ASSERT_EQ(step.sampled[0], choose_token(asked.host, so_far, step.logits, draw)) << draw;
+      next = {step.sampled[0]};
+      text.push_back(next[0]);
+    }
+    const auto answer = std::span(text).subspan(Asked::kPrompt);
+    EXPECT_GE(std::ranges::find(answer, asked.ends[0]) - answer.begin(), asked.host.min_new_tokens);
+    EXPECT_TRUE(std::ranges::equal(asked.made(1, 1), answer));
+    EXPECT_TRUE(std::ranges::equal(asked.made(8, 8), answer)) << "the program counts by itself";
+    EXPECT_TRUE(std::ranges::equal(asked.made(8, 3), answer)) << "and the host drops what it did not take";
+  }
+}
+
+TEST(Sampling, AnAnswerCountsFromItsOwnBeginning) {
+  const Asked asked;
+  const std::vector<i32> wanted = asked.made(1, 1);
+  const auto engine = golden_engine(kModel, Asked::options());
+  SamplingSettings again = asked.program;
+  const auto begun = std::span(wanted).first(10);
+  again.chosen = begun;
+  const SequenceId id = engine->open(again);
+  std::vector<i32> next = asked.text;
+  next.insert(next.end(), begun.begin(), begun.end());
+  for (size_t i = begun.size(); i < wanted.size(); ++i) {
+    const StepRequest request{id, next, true};
+    next = {engine->step(std::span(&request, 1)).sampled[0]};
+    EXPECT_EQ(next[0], wanted[i]) << "what was chosen before it was opened counts";
+  }
+  engine->rewind(id, 0);
+  engine->begin_answer(id, asked.program);
+  next = asked.text;
+  for (const i32 token : wanted) {
+    const StepRequest request{id, next, true};
+    next = {engine->step(std::span(&request, 1)).sampled[0]};
+    EXPECT_EQ(next[0], token) << "a new answer counts from nothing";
+  }
+}
+
+TEST(Sampling, NoTokenIsLeft) {
+  const auto engine = golden_engine(kModel, Asked::options());
+  SamplingSettings none;
+  for (i32 token = 0; token < engine->info().vocab; ++token) none.bias.emplace_back(token, -INFINITY);
+  const std::vector<i32> text = {5, 6};
+  const StepRequest request{engine->open(none), text, true};
+  try {
+    engine->step(std::span(&request, 1));
+    ADD_FAILURE() << "nothing can be chosen";
+  } catch (const NotFiniteLogits& error) {
+    EXPECT_NE(std::string(error.what()).find("ban every token"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(engine->open({.bias = {{engine->info().vocab, 1}}}), Error);
+}
+
 }  // namespace
 }  // namespace heddle

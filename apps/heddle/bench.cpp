@@ -214,7 +214,7 @@ class Bench {
     const auto prompt = std::span(tokens).first(size_t(position));
     std::vector<StepRequest> requests;
     for (i32 i = 0; i < count; ++i) {
-      requests.push_back({engine_->open(program_sampling(flags_.sampling)),
+      requests.push_back({engine_->open(program_sampling({.sampling = flags_.sampling}, 0)),
                           std::span(tokens).subspan(size_t(position + i), 1), true});
       fill(requests.back().sequence, prompt);
     }

@@ -72,7 +72,7 @@ bool Batcher::open(Member& next) {
     known.insert(known.end(), next.chosen.begin(), next.chosen.end());
   }
   SamplingSettings sampling = next.job->sampling();
-  sampling.draws = u32(next.chosen.size());
+  sampling.chosen = next.chosen;
   const SequenceId id = engine_.open(sampling, known);
   next.sequence.emplace(engine_, id);
   if (!has_room(next)) return next.sequence.reset(), false;

@@ -46,6 +46,8 @@ struct Engine::State {
   i32 require_valid(std::span<const StepRequest> requests, i32 steps, bool all_logits);
   RunReport run(LoadedProgram& loaded, std::span<const StepRequest> requests, i32 steps,
                 const StepWatch* watch, bool all_logits);
+  static std::vector<float> fetch_logits(const LoadedProgram& loaded, std::span<const StepRequest> requests,
+                                         bool all_logits);
   // Finds logits that are not numbers that a token can be chosen by, and throws, or keeps in result.failed.
   void require_finite(std::span<const StepRequest> requests, StepResult& result, std::span<const i32> starts,
                       bool all_logits, bool fails_alone);
@@ -124,6 +126,10 @@ void Engine::close(SequenceId id) {
   state_->sequences.close(id);
 }
 
+void Engine::begin_answer(SequenceId id, const SamplingSettings& sampling) {
+  state_->sequences.begin_answer(state_->sequences.at(id), sampling);
+}
+
 i32 Engine::length(SequenceId id) const {
   return state_->sequences.at(id).length();
 }
@@ -200,6 +206,9 @@ RunReport Engine::State::run(LoadedProgram& loaded, std::span<const StepRequest>
     const i32 count = i32(request.tokens.size());
     sequences.grow(sequence, sequence.length() + count + steps - 1);
     for (i32 token : request.tokens) sequence.see(token);
+    if (!sequence.edits.empty() && !sequence.edits_lie_there)
+      memory.set_edits(request.sequence, sequence.edits);
+    sequence.edits_lie_there = false;  // before it is known what the step counted
     entries.push_back({.start = sequence.length(),
                        .tokens = request.tokens,
                        .pages = sequence.pages,
@@ -288,6 +297,8 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
     if (const auto none = std::ranges::find(tokens, StepArrays::kNoToken); none != tokens.end())
       tokens.erase(none + 1, tokens.end());
     if (chosen) result.sampled.back() = tokens.back();
+    for (const i32 token : tokens) sequence.count(token);
+    sequence.edits_lie_there = sequence.draws == device.draws()[i];  // a device may be some steps further
     s.sequences.extend(sequence, requests[i].tokens);
     if (options.steps > 1) s.sequences.extend(sequence, std::span(tokens).first(tokens.size() - 1));
     if (tokens.size() < size_t(options.steps))
@@ -296,10 +307,30 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   // One step more has written next to what the last one left; further ones, over it.
   if (info().recurrent && size_t(result.report.steps) > in_time.steps() + 1)
     for (const StepRequest& request : requests) s.sequences.drop_step(s.sequences.at(request.sequence));
-  if (options.logits)
-    result.logits = loaded.logits(size_t(loaded.record().host().wanted) * size_t(info().vocab));
+  if (options.logits) result.logits = s.fetch_logits(loaded, requests, all_logits);
   s.require_finite(requests, result, starts, all_logits, options.fails_alone);
   return result;
+}
+
+std::vector<float> Engine::State::fetch_logits(const LoadedProgram& loaded,
+                                               std::span<const StepRequest> requests, bool all_logits) {
+  const auto rows_of = [&](const StepRequest& request) {
+    return request.wanted ? all_logits ? request.tokens.size() : 1 : 0;
+  };
+  size_t rows = 0, row = 0;
+  for (const StepRequest& request : requests) rows += request.logits ? rows_of(request) : 0;
+  const size_t vocab = size_t(loaded.program().shape.vocab);
+  auto logits = make_vector<float>(rows * vocab, "the logits of a step");
+  std::span<float> rest = logits;
+  for (const StepRequest& request : requests) {
+    const size_t count = rows_of(request);
+    if (request.logits) {
+      loaded.read_logits(row, rest.first(count * vocab));
+      rest = rest.subspan(count * vocab);
+    }
+    row += count;
+  }
+  return logits;
 }
 
 void Engine::State::require_finite(std::span<const StepRequest> requests, StepResult& result,
@@ -312,7 +343,7 @@ void Engine::State::require_finite(std::span<const StepRequest> requests, StepRe
     i32 bad = -1;  // position
     if (!result.tokens[i].empty() && result.tokens[i].back() == StepArrays::kNoToken)
       bad = last + i32(result.tokens[i].size()) - 1;
-    const bool fetched = requests[i].wanted && !logits.empty();
+    const bool fetched = requests[i].wanted && requests[i].logits && !logits.empty();
     for (i32 position = all_logits ? starts[i] : last; fetched && position <= last; ++position) {
       if (bad < 0 && !can_choose(logits.first(vocab))) bad = position;
       logits = logits.subspan(vocab);
@@ -330,6 +361,10 @@ void Engine::State::require_finite(std::span<const StepRequest> requests, StepRe
 void Engine::State::fail_not_finite(SequenceId id, i32 position) {
   // All of them: a NaN of a later position reaches earlier ones of its step, because it stays one when it weighs 0.
   const std::vector<i32> tokens = sequences.at(id).tokens;
+  if (!sequences.at(id).has_choice())
+    throw NotFiniteLogits(id, fmt::format("[sampling] position {}: the sequence's settings ban every token; "
+                                          "fewer of logit_bias or suppress_tokens leave some",
+                                          position));
   std::string found;
   try {
     found = first_op_not_finite(id, tokens);

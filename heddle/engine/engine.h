@@ -21,11 +21,12 @@ struct StepRequest {
   std::span<const i32> tokens;  // the next positions; not empty
   // Compute logits (and a choice) for the last token; with all_logits: for all of them, and no choice.
   bool wanted = false;
+  bool logits = true;  // where the step's logits are fetched, these are among them
 };
 
 struct StepResult {
   std::vector<i32> sampled;   // for each request, in order, the last chosen token; -1 if none was wanted
-  std::vector<float> logits;  // the last step's: wanted rows x vocab, in the order of the requests
+  std::vector<float> logits;  // the last step's: fetched rows x vocab, in the order of the requests
   // For each request, the choice of each step; cancelled steps are left out.
   std::vector<std::vector<i32>> tokens;
   std::vector<std::exception_ptr> failed;  // with fails_alone, for each request: NotFiniteLogits or null
@@ -76,6 +77,8 @@ class Engine {
   // prompt, the new sequence starts with these positions. Steps give the rest, from length() on.
   SequenceId open(const SamplingSettings& sampling, std::span<const i32> prompt = {});
   void close(SequenceId sequence);
+  // A new answer of the sequence begins: the bias and the penalties are those of `sampling`, and count from here on.
+  void begin_answer(SequenceId sequence, const SamplingSettings& sampling);
   i32 length(SequenceId sequence) const;
   // One for each position; valid until the sequence's next step or rewind.
   std::span<const i32> tokens(SequenceId sequence) const;

@@ -38,8 +38,14 @@ SharedMemory::SharedMemory(const Planner& planner, const EngineOptions& options)
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {
       kv.emplace(buffer.name, Storage(size_t(buffer.bytes), space, "the KV cache", true));
-      kv_bytes += size_t(buffer.bytes);
+      if (buffer.name != kScoreEdits) kv_bytes += size_t(buffer.bytes);
     }
+}
+
+void SharedMemory::set_edits(u32 slot, std::span<const float> edits) {
+  const auto all = kv.find(kScoreEdits);
+  if (all == kv.end()) return;  // nothing is chosen
+  copy_to(space, all->second.data() + slot * edits.size_bytes(), edits.data(), edits.size_bytes());
 }
 
 LoadedProgram::LoadedProgram(Program made, const EngineOptions& options, const SharedMemory& shared)
@@ -79,10 +85,9 @@ RunReport LoadedProgram::run(int steps, const StepWatch* watch) {
   return report;
 }
 
-std::vector<float> LoadedProgram::logits(size_t count) const {
-  auto values = make_vector<float>(count, "the logits of a step");
-  copy_from(space_, values.data(), memory_.base[logits_], count * sizeof(float));
-  return values;
+void LoadedProgram::read_logits(size_t first_row, std::span<float> rows) const {
+  const size_t begin = first_row * size_t(program_.shape.vocab) * sizeof(float);
+  if (!rows.empty()) copy_from(space_, rows.data(), memory_.base[logits_] + begin, rows.size_bytes());
 }
 
 std::vector<std::byte> LoadedProgram::buffer(u32 index) const {

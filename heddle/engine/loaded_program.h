@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace heddle {
 struct SharedMemory {
   // Loads the weights. Throws Error where the memory that is free does not hold what the options ask for.
   SharedMemory(const Planner& planner, const EngineOptions& options);
+  // Puts what a sequence's slot says of scores where `sample` reads it.
+  void set_edits(u32 slot, std::span<const float> edits);
 
   MemorySpace* space = nullptr;  // holds the executor's buffers; null: the host's
   std::optional<WeightStore> weights;
@@ -34,7 +37,7 @@ class LoadedProgram {
   StepRecord& record() { return record_; }
   // Runs what the record says, and brings back what the steps put in it.
   RunReport run(int steps, const StepWatch* watch);
-  std::vector<float> logits(size_t count) const;
+  void read_logits(size_t first_row, std::span<float> rows) const;
   std::vector<std::byte> buffer(u32 index) const;
   Trace trace() const { return executor_->trace(); }
   std::vector<std::string> bodies() const { return executor_->bodies(); }

@@ -49,7 +49,8 @@ MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space
   need.codes = CodedWeights(one).text();
   for (const Buffer& buffer : one.graph.buffers()) {
     if (buffer.kind == BufferKind::kWeight || buffer.kind == BufferKind::kTable) need.weights += buffer.bytes;
-    if (buffer.kind == BufferKind::kPages) need.kv_pages += buffer.bytes;
+    if (buffer.kind == BufferKind::kPages)
+      (buffer.name == kScoreEdits ? need.programs : need.kv_pages) += buffer.bytes;
   }
   for (i32 rows : planner.row_classes())
     need.programs += program_bytes(planner.fused(rows, std::min(rows, sequences)));

@@ -95,6 +95,9 @@ struct GraphRequest {
   bool sample_parts = false;  // from parts of the scores that many tiles make
 };
 
+// The buffer that says what sequences ask of scores (ir/score_edits.h).
+constexpr const char* kScoreEdits = "sample.edits";
+
 struct ModelGraph {
   Graph graph;
   std::map<std::string, WeightSpec> weights;  // by buffer name

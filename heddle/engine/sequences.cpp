@@ -1,9 +1,11 @@
 #include "heddle/engine/sequences.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "heddle/base/error.h"
+#include "heddle/ir/score_edits.h"
 
 namespace heddle {
 
@@ -18,11 +20,49 @@ std::vector<i32> Sequences::find(std::span<const i32> tokens) const {
   return recurrent_ ? std::vector<i32>() : pool_.find(tokens);
 }
 
+namespace {
+
+// `draws`: choices that come before those that `not_before` counts.
+std::vector<float> edits_of(const SamplingSettings& sampling, i32 vocab, u32 draws) {
+  static_assert(ScoreEdits::kBias == 0 && ScoreEdits::kCount == 1 && ScoreEdits::kPlanes == 2);
+  if (sampling.presence_penalty == 0 && sampling.frequency_penalty == 0 && sampling.bias.empty() &&
+      sampling.not_before.empty())
+    return {};
+  std::vector<float> edits(size_t(vocab) * ScoreEdits::kPlanes);
+  const auto at = [&](i32 plane, i32 token) -> float& {
+    require(token >= 0 && token < vocab, "[sampling] token {}; the vocabulary has 0 to {}", token, vocab - 1);
+    return edits[size_t(plane) * size_t(vocab) + size_t(token)];
+  };
+  for (const auto& [token, bias] : sampling.bias) at(ScoreEdits::kBias, token) += bias;
+  for (const auto& [token, choices] : sampling.not_before) {
+    float& count = at(ScoreEdits::kCount, token);
+    count = std::min(count, -float(draws + u32(choices)));
+  }
+  return edits;
+}
+
+void set_penalties(Sequence& sequence, const SamplingSettings& sampling) {
+  sequence.sampling.presence_penalty = sampling.presence_penalty;
+  sequence.sampling.frequency_penalty = sampling.frequency_penalty;
+  sequence.sampling.edited = sequence.edits.empty() ? 0 : 1;
+  sequence.edits_lie_there = false;
+}
+
+}  // namespace
+
+bool Sequence::has_choice() const {
+  const size_t vocab = edits.size() / 2;
+  for (size_t token = 0; token < vocab; ++token)
+    if (edits[token] > -INFINITY && float(draws) >= -edits[vocab + token]) return true;
+  return edits.empty();
+}
+
 SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32> prompt) {
   const auto slot = std::ranges::find(sequences_, false, &Sequence::open);
   require(slot != sequences_.end(), "[engine] {} sequences are open; max_sequences allows no more",
           sequences_.size());
-  *slot = {.open = true, .seen = std::vector<u32>(size_t(vocab_ + 31) / 32), .draws = sampling.draws};
+  *slot = {
+      .open = true, .seen = std::vector<u32>(size_t(vocab_ + 31) / 32), .draws = u32(sampling.chosen.size())};
   slot->sampling = {.temperature = sampling.temperature,
                     .top_p = sampling.top_p,
                     .min_p = sampling.min_p,
@@ -30,6 +70,9 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
                     .top_k = sampling.top_k,
                     .slot = i32(slot - sequences_.begin()),
                     .seed = sampling.seed};
+  slot->edits = edits_of(sampling, vocab_, 0);
+  set_penalties(*slot, sampling);
+  for (const i32 token : sampling.chosen) slot->count(token);
   if (!prompt.empty()) begin(*slot, prompt.first(prompt.size() - 1));
   return SequenceId(slot - sequences_.begin());
 }
@@ -42,6 +85,11 @@ void Sequences::begin(Sequence& sequence, std::span<const i32> tokens) {
   sequence.see_again();
   for (i32 page : sequence.pages) pool_.hold(page);
   let_go_unread(sequence);
+}
+
+void Sequences::begin_answer(Sequence& sequence, const SamplingSettings& sampling) const {
+  sequence.edits = edits_of(sampling, vocab_, sequence.draws);
+  set_penalties(sequence, sampling);
 }
 
 void Sequences::close(SequenceId id) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "heddle/engine/page_pool.h"
@@ -20,7 +21,17 @@ struct SamplingSettings {
   float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   i32 top_k = 0;
   u64 seed = 0;
-  u32 draws = 0;  // tokens of the sequence that were chosen before it was opened
+  // As OpenAI has them: of the tokens that were chosen, with how often each was.
+  float presence_penalty = 0, frequency_penalty = 0;
+  std::vector<std::pair<i32, float>> bias = {};  // what is added to a token's logit; minus infinity bans it
+  std::vector<std::pair<i32, i32>> not_before = {};  // a token, and the choices that must come before it
+  std::span<const i32> chosen = {};  // tokens that were chosen before it is opened; open() alone reads them
+
+  // True if the largest logit is chosen.
+  bool is_plain() const {
+    return temperature == 0 && repetition_penalty == 1 && presence_penalty == 0 && frequency_penalty == 0 &&
+           bias.empty() && not_before.empty();
+  }
 };
 
 using SequenceId = u32;
@@ -33,9 +44,19 @@ struct Sequence {
   std::vector<u32> seen;  // bits of those tokens
   u32 draws = 0;
   StepSequence sampling;
+  // Changes of its scores, for its slot (ir/score_edits.h); empty: none. `edits_lie_there`: the slot has them.
+  std::vector<float> edits;
+  bool edits_lie_there = false;
 
   i32 length() const { return i32(tokens.size()); }
   void see(i32 token) { seen[size_t(token) / 32] |= 1u << (token % 32); }
+  void count(i32 token) {
+    if (edits.empty() || token < 0) return;
+    float& times = edits[edits.size() / 2 + size_t(token)];
+    times = std::max(times, 0.0f) + 1;
+  }
+  // True if its settings leave a token to choose.
+  bool has_choice() const;
   void see_again() {
     std::ranges::fill(seen, 0u);
     for (i32 token : tokens) see(token);
@@ -53,6 +74,8 @@ class Sequences {
   // Throws Error when all sequences are open.
   SequenceId open(const SamplingSettings& sampling, std::span<const i32> prompt);
   void close(SequenceId id);
+  // The bias and the penalties of `sampling` replace those that the sequence has; it has chosen nothing for them yet.
+  void begin_answer(Sequence& sequence, const SamplingSettings& sampling) const;
   // Throws Error when it is not open.
   Sequence& at(SequenceId id);
   const PagePool& pool() const { return pool_; }

@@ -9,7 +9,7 @@
 namespace heddle {
 
 constexpr u32 kStepMagic = 0x50455453u;  // "STEP"
-constexpr u32 kStepVersion = 1;
+constexpr u32 kStepVersion = 2;
 
 // The capacities that a program is built for. No step exceeds them.
 struct StepShape {
@@ -37,7 +37,11 @@ struct StepSequence {
   float min_p = 0;               // [0, 1)
   float repetition_penalty = 1;  // > 0
   i32 top_k = 0;                 // 0: all
-  i32 slot = 0;                  // its place in the memory of what recurrent layers keep of a sequence
+  i32 slot = 0;  // its place in memory that is kept for each sequence: of recurrent layers, and score_edits
+  float presence_penalty = 0;  // for tokens of the answer
+  float frequency_penalty = 0;
+  i32 edited = 0;    // 1: its scores depend on what its slot says of them (score_edits.h)
+  i32 reserved = 0;  // puts seed at a multiple of 8 bytes
   u64 seed = 0;
 
   // True if it draws, and from fewer than all tokens.

@@ -64,7 +64,7 @@ class Answer : public BatchJob {
          const AnswerText& text = {});
 
   std::span<const i32> prompt() const override { return prompt_; }
-  SamplingSettings sampling() const override { return program_sampling(settings_.sampling); }
+  SamplingSettings sampling() const override { return program_sampling(settings_, prompt_.size()); }
   bool wants_logits() const override { return on_host_ || settings_.logprobs >= 0; }
   void begin(i32 known) override { cached_tokens_ = known; }
   i32 choose(std::span<const float> logits, i32 chosen) override;

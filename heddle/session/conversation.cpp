@@ -19,7 +19,7 @@ Conversation::Conversation(Engine& engine, const Tokenizer& tokenizer, const Cha
       settings_(std::move(settings)),
       slide_(slide),
       reasoning_(find_reasoning_form(form.text(), tokenizer)),
-      sequence_(engine, engine.open(program_sampling(settings_.sampling))) {
+      sequence_(engine, engine.open(program_sampling(settings_, 0))) {
   settings_.validate();
 }
 
@@ -123,6 +123,7 @@ TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallbac
   Answer answer(settings_, tokens, tokenizer_, form);
   answer.on_text = on_text;
   answer.on_reasoning = on_reasoning;
+  engine_.begin_answer(sequence_.id(), answer.sampling());
   Stopwatch watch;
   i32 token = -1;
   bool full = false;

@@ -170,15 +170,30 @@ u64 random_seed() {
   return source() % 1'000'000'000u;
 }
 
-SamplingSettings program_sampling(const SamplingParams& s) {
+SamplingSettings program_sampling(const AnswerSettings& settings, size_t prompt) {
+  const SamplingParams& s = settings.sampling;
   // The ops have no top-p of 0, which keeps one token as a top-k of 1 does.
   const bool one = s.top_p == 0;
-  return {.temperature = s.temperature,
-          .top_p = one ? 1 : s.top_p,
-          .min_p = s.min_p,
-          .repetition_penalty = s.repetition_penalty,
-          .top_k = one ? 1 : s.top_k,
-          .seed = s.seed};
+  SamplingSettings made = {.temperature = s.temperature,
+                           .top_p = one ? 1 : s.top_p,
+                           .min_p = s.min_p,
+                           .repetition_penalty = s.repetition_penalty,
+                           .top_k = one ? 1 : s.top_k,
+                           .seed = s.seed,
+                           .presence_penalty = s.presence_penalty,
+                           .frequency_penalty = s.frequency_penalty};
+  if (!s.needs_host().empty()) return made;  // the host chooses
+  const auto ban = [&](i32 token) { made.bias.emplace_back(token, -INFINITY); };
+  for (const auto& [token, bias] : s.logit_bias.of_token)
+    made.bias.emplace_back(token, bias > TokenBias::kBan ? bias : -INFINITY);
+  for (const SequenceBias& bias : s.sequence_bias) made.bias.emplace_back(bias.tokens[0], bias.bias);
+  for (const auto& word : s.bad_words_ids) ban(word[0]);
+  for (const i32 token : s.suppress_tokens) ban(token);
+  for (const i32 token : s.begin_suppress_tokens) made.not_before.emplace_back(token, 1);
+  const i64 least = std::max<i64>(s.min_new_tokens, i64(s.min_length) - i64(prompt));
+  for (const i32 token : settings.eos_token_id)
+    if (least > 0) made.not_before.emplace_back(token, i32(least));
+  return made;
 }
 
 std::string chooser_of(const SamplingParams& sampling) {

@@ -89,8 +89,9 @@ void drop_impossible_ends(AnswerSettings& settings, i32 vocab);
 // A seed that nobody chose, short enough to be typed again.
 u64 random_seed();
 
-// The part of `sampling` that a program does. The host does the rest (SamplingParams::needs_host).
-SamplingSettings program_sampling(const SamplingParams& sampling);
+// The part of the settings that a program does, for an answer to a prompt of so many tokens. The host does the rest
+// (SamplingParams::needs_host).
+SamplingSettings program_sampling(const AnswerSettings& settings, size_t prompt);
 // Names the part that chooses the tokens, for people: "the program", or "the host, for typical_p".
 std::string chooser_of(const SamplingParams& sampling);
 

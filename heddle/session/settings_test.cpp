@@ -114,6 +114,30 @@ TEST(Settings, AcceptsTheNamesOfOpenAI) {
               std::string::npos);
 }
 
+TEST(Settings, AProgramDoesWhatConcernsSingleTokens) {
+  AnswerSettings settings = {.eos_token_id = {7, 8}};
+  settings.sampling = {.presence_penalty = 0.5f,
+                       .frequency_penalty = 0.25f,
+                       .min_length = 12,
+                       .min_new_tokens = 3,
+                       .logit_bias = {{{1, -100}, {2, 4}}},
+                       .sequence_bias = {{{2}, 1}},
+                       .bad_words_ids = {{4}},
+                       .suppress_tokens = {5},
+                       .begin_suppress_tokens = {6}};
+  EXPECT_EQ(chooser_of(settings.sampling), "the program");
+  const SamplingSettings made = program_sampling(settings, 10);
+  EXPECT_EQ(made.presence_penalty, 0.5f);
+  EXPECT_EQ(made.frequency_penalty, 0.25f);
+  EXPECT_EQ(made.bias, (std::vector<std::pair<i32, float>>{
+                           {1, -INFINITY}, {2, 4}, {2, 1}, {4, -INFINITY}, {5, -INFINITY}}));
+  EXPECT_EQ(made.not_before, (std::vector<std::pair<i32, i32>>{{6, 1}, {7, 3}, {8, 3}}));
+  EXPECT_EQ(program_sampling(settings, 2).not_before.back().second, 10) << "of prompt and answer";
+  settings.sampling.bad_words_ids = {{4, 5}};
+  EXPECT_EQ(chooser_of(settings.sampling), "the host, for bad_words_ids");
+  EXPECT_TRUE(program_sampling(settings, 2).bias.empty()) << "the host does all of it";
+}
+
 TEST(Settings, TakesWhatIsGivenAndNothingElse) {
   const AnswerSettings asked = read_all();
   for (const std::string& name : all_names()) {
@@ -157,7 +181,7 @@ TEST(Settings, ComeFromAModel) {
   AnswerSettings settings = model_settings(kSettingsModel);
   EXPECT_EQ(settings.eos_token_id, (std::vector<i32>{tokenizer.token_to_id("<|end_of_text|>").value()}));
   EXPECT_TRUE(model_settings(kSettingsModel + "/none").eos_token_id.empty());
-  forbid(settings, "fox", tokenizer);
+  forbid(settings, "fox in", tokenizer);
   EXPECT_EQ(settings.sampling.bad_words_ids.size(), 2u);
   EXPECT_EQ(chooser_of(settings.sampling), "the host, for bad_words_ids");
   EXPECT_THROW(forbid(settings, "", tokenizer), Error);

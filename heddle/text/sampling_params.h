@@ -3,6 +3,7 @@
 // caller chooses from logits.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -95,11 +96,9 @@ struct SamplingParams {
     const auto name = [&](bool is_set, const char* what) {
       if (is_set) names += (names.empty() ? "" : ", ") + std::string(what);
     };
-    name(!logit_bias.of_token.empty(), "logit_bias");
-    name(!sequence_bias.empty(), "sequence_bias");
-    name(!bad_words_ids.empty(), "bad_words_ids");
-    name(!suppress_tokens.empty(), "suppress_tokens");
-    name(!begin_suppress_tokens.empty(), "begin_suppress_tokens");
+    const auto is_long = [](const auto& tokens) { return tokens.size() > 1; };
+    name(std::ranges::any_of(sequence_bias, is_long, &SequenceBias::tokens), "sequence_bias");
+    name(std::ranges::any_of(bad_words_ids, is_long), "bad_words_ids");
     name(!forced_eos_token_id.empty(), "forced_eos_token_id");
     const SamplingParams defaults;
     visit(*this, [&]<class T>(const char* what, const T& value, const SettingHelp& help) {
@@ -137,10 +136,9 @@ struct SamplingParams {
       {"divides positive and multiplies negative logits of tokens seen before; 1 for none", kChoiceGroup,
        kFactor});
     v("presence_penalty", self.presence_penalty,
-      {"subtracted from the logits of tokens that the answer has", kChoiceGroup, kPenalty, kHost});
+      {"subtracted from the logits of tokens that the answer has", kChoiceGroup, kPenalty});
     v("frequency_penalty", self.frequency_penalty,
-      {"subtracted from the logit of a token, times how often the answer has it", kChoiceGroup, kPenalty,
-       kHost});
+      {"subtracted from the logit of a token, times how often the answer has it", kChoiceGroup, kPenalty});
     v("no_repeat_ngram_size", self.no_repeat_ngram_size,
       {"never make a run of this many tokens a second time", kChoiceGroup, kAnyCount, kHost});
     v("top_h", self.top_h,
@@ -158,10 +156,8 @@ struct SamplingParams {
        kFactor, kHost});
     v("encoder_no_repeat_ngram_size", self.encoder_no_repeat_ngram_size,
       {"never make a run of this many tokens that the prompt has", kChoiceGroup, kAnyCount, kHost});
-    v("min_length", self.min_length,
-      {"no end before prompt and answer have this many tokens", kEndGroup, {}, kHost});
-    v("min_new_tokens", self.min_new_tokens,
-      {"no end before the answer has this many tokens", kEndGroup, {}, kHost});
+    v("min_length", self.min_length, {"no end before prompt and answer have this many tokens", kEndGroup});
+    v("min_new_tokens", self.min_new_tokens, {"no end before the answer has this many tokens", kEndGroup});
     v("forced_bos_token_id", self.forced_bos_token_id,
       {"the token after a prompt of one token",
        kChoiceGroup,

@@ -30,6 +30,8 @@ class CallCosts {
     const TileCoord tile = live_tile(instruction);
     for (const Region& region : regions(tile)) {
       const BufferKind kind = this->kind(region);
+      if (kind == BufferKind::kPages && region.indexed && region.access == Access::kRead)
+        continue;  // what sequences ask of scores: nothing, for most
       if (kind == BufferKind::kPages)
         instruction.bytes += u64(double(region.bytes()) * touched(region) /
                                  std::max(1u, sharers_[{region.buffer, region.offset}]));

@@ -18,7 +18,7 @@
 
 namespace heddle {
 
-constexpr u32 kArtefactVersion = 3;
+constexpr u32 kArtefactVersion = 4;
 
 // A program as a .heddle file, and the check's verdict on exactly these bytes.
 struct ProvedProgram {

@@ -558,10 +558,13 @@ void Builder::head(Tensor x, const Weight& weight, const Logits& how) {
     logits = made_.graph.call("softcap", "head.softcap", Softcap{.x = logits, .cap = float(how.softcap)}).y;
   made_.graph.buffers()[logits.buffer].kind = BufferKind::kOutput;
   if (!request_.sample) return;
-  Sample sample{.step = step_, .logits = logits, .state = state_};
+  const Tensor edits = made_.graph.add_tensor(kScoreEdits, BufferKind::kPages, DType::kF32,
+                                              {request_.slots, ScoreEdits::kPlanes, logits.last()});
+  Sample sample{.step = step_, .logits = logits, .state = state_, .edits = edits};
   if (request_.sample_parts) {
-    const SampleParts parts = made_.graph.call("sample_parts", "sample.parts",
-                                               SampleParts{.step = step_, .logits = logits, .state = state_});
+    const SampleParts parts =
+        made_.graph.call("sample_parts", "sample.parts",
+                         SampleParts{.step = step_, .logits = logits, .state = state_, .edits = edits});
     sample.best = parts.best, sample.sorted = parts.sorted, sample.blocks = parts.blocks;
   }
   made_.graph.call("sample", "sample", sample);

@@ -21,6 +21,9 @@ void infer(std::byte* args) {
   require(a.logits.last() < 1 << 24, "[sample] logits is {}; at most 2^24 tokens can be told apart in f32",
           shape_text(a.logits));
   require_record("sample", "state", a.state);
+  require_rank("sample", "edits", a.edits, 3);
+  require_dtype("sample", "edits", a.edits, DType::kF32);
+  require_shape("sample", "edits", a.edits, {a.edits.size[0], ScoreEdits::kPlanes, a.logits.last()});
   if (a.best.rank == 0) return;
   const i32 rows = a.logits.size[0], slices = ScoreSlices::number(a.logits.last());
   require_shape("sample", "best", a.best, {rows, slices, ScoreSlices::kParts});
@@ -48,7 +51,9 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
         part_of(a.blocks, Access::kRead,
                 {{t[0], t[1]}, {0, a.blocks.size[1]}, {0, a.blocks.size[2]}, {0, a.blocks.last()}}));
   }
+  out.push_back(whole(a.edits, Access::kRead, true));
   out.push_back(whole(a.state, Access::kWrite));
+  out.push_back(whole(a.edits, Access::kWrite));
 }
 
 double flops(const std::byte* args, const TileCoord& t) {
@@ -105,25 +110,31 @@ void reference(const std::byte* args, Values& values) {
   const auto& host = *reinterpret_cast<const StepHost*>(values.bytes(a.step.buffer));
   auto& device = *reinterpret_cast<StepDevice*>(values.bytes(a.state.buffer));
   const auto logits = values.read(a.logits);
+  auto edits = values.read(a.edits);
   ++device.steps;
   for (i32 m = 0; m < host.wanted; ++m) {
     const i32 row = host.wanted_rows()[m], s = host.row_sequence()[row];
     const StepSequence& options = *host.sequence(s);
     if (row != options.row_begin + options.row_count - 1) continue;
     const auto vocab = size_t(a.logits.last());
-    auto scores = penalised_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), device, s,
-                                   double(options.repetition_penalty));
+    auto scores = edited_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), host, device, s, edits);
     const u32 draw = device.draws()[s]++;
     const bool none = std::ranges::any_of(scores, [](double score) { return !(score < INFINITY); }) ||
                       *std::ranges::max_element(scores) == -INFINITY;
     const i32 token = none ? StepArrays::kNoToken : i32(choose(std::move(scores), options, draw));
     device.sampled()[s] = device.history(s)[draw % u32(StepDevice::kHistory)] = token;
     if (device.shape.vocab > 0 && !none) device.seen(s)[token / 32] |= 1u << (token % 32);
+    if (options.edited != 0 && !none) {
+      const size_t slot = size_t(options.slot) * ScoreEdits::kPlanes + ScoreEdits::kCount;
+      double& count = edits[slot * vocab + size_t(token)];
+      count = std::max(count, 0.0) + 1;
+    }
     if (options.row_count != 1) continue;
     device.token()[row] = std::max(token, 0);
     ++device.position()[row];
     ++device.start()[s];
   }
+  values.write(a.edits, edits);
 }
 
 }  // namespace

@@ -8,28 +8,21 @@ constexpr float kLowest = -3e38f;
 constexpr float kSharpest =
     1e30f;  // the largest inverse temperature: its products with scores, and with 0, are numbers
 
+#include "heddle/ops/sample/score_edits.cuh"
+
 // Scores of one row, as functions of an index. A temperature changes no order, only what a score weighs.
 template <class View>
 struct Scores {
-  View logits, seen;
-  bool penalised;
-  float penalty, inverse_temperature;
+  View logits;
+  ScoreEditor<View> editor;
+  float inverse_temperature;
   float top = 0;         // the largest score
   float kept = kLowest;  // scores below it are dropped
   float min_weight = 0;  // and so are those whose weight is below this
 
   template <class Index>
   auto score(Index i) const {
-    return penalised ? penalise(i, logits.load(i)) : logits.load(i);
-  }
-  template <class Index, class Value>
-  Value penalise(Index i, Value logit) const {
-    return where_less(Value(0.5f), seen.load_bit(i), repeated(logit), logit);
-  }
-  // The score of a token that the sequence has seen.
-  template <class Value>
-  Value repeated(Value logit) const {
-    return repeated_score(logit, penalty);
+    return editor.score(i, logits.load(i));
   }
   // The probability but for a factor; 0 if the token is dropped.
   template <class Index>
@@ -207,11 +200,14 @@ struct Body {
       const StepSequence& options = *host.sequence(s);
       if (row != options.row_begin + options.row_count - 1) continue;  // wanted for its logits only
       Record<View> own(arrays, host.shape, s, row);
-      const bool penalised = own.at.words > 0 && options.repetition_penalty != 1;
-      Scores<View> scores{block.row(a.logits, m), arrays.from(4 * own.at.seen_of(s)), penalised,
-                          options.repetition_penalty, min(quotient(1.0f, options.temperature), kSharpest)};
+      Scores<View> scores{block.row(a.logits, m), ScoreEditor<View>::of(block, host, s, a.edits, arrays),
+                          min(quotient(1.0f, options.temperature), kSharpest)};
       const i32 token = Chooser::pick(block, a, m, options, u32(own.draw), scores);
       block.sync();
+      if (options.edited != 0 && token != StepArrays::kNoToken) {
+        auto& counts = scores.editor.counts;
+        counts.set(token, max(counts.get(token), 0.0f) + 1.0f);
+      }
       own.move_on(options.row_count, token);
     }
     if (t[0] == 0) record.set_int(StepDevice::kStepsWord, steps + 1);

@@ -51,6 +51,7 @@ struct Example {
   int edge = 0;   // 1 or -1: see at_edges
   enum Form { kRandom, kEqual, kFalling, kOneSlice, kNone, kTwo, kBroken } form = kRandom;
   bool by_blocks = false;  // see options_of
+  bool edited = false;     // see edit
 };
 
 // kEqual: all scores are equal. kFalling: each is lower than the one before. kOneSlice: one slice has nearly all of the weight.
@@ -89,15 +90,33 @@ double at_edges(int edge, size_t token, size_t vocab) {
   return is_best ? 0 : -kTemperature * (kDigit - kBeside);
 }
 
+// Edits the scores of two of three sequences; those of the third would have no choice if its slot were read.
+void edit(StepHost& host, const StepDevice& device, size_t vocab, std::vector<double>& edits) {
+  for (i32 s = 0; s < host.sequences; ++s) {
+    StepSequence& options = *host.sequence(s);
+    const size_t bias = size_t(options.slot) * ScoreEdits::kPlanes * vocab;
+    if (s % 3 == 2) std::fill_n(&edits[bias], vocab, -INFINITY);
+    if (s % 3 == 2) continue;
+    options.edited = 1, options.presence_penalty = s % 2 == 0 ? 0.75f : -0.5f;
+    options.frequency_penalty = s % 4 < 2 ? 0.375f : -0.25f;
+    const double draws = double(device.draws()[s]);
+    for (size_t token = 0; token < vocab; ++token) {
+      double &added = edits[bias + token], &count = edits[bias + ScoreEdits::kCount * vocab + token];
+      added = token % 11 == 3 ? -INFINITY : token % 7 == 0 ? double(token % 5) - 2 : 0;
+      count = token % 13 == 2 ? -draws - double(token % 2) : token % 3 == 0 ? double(token % 4) : 0;
+    }
+  }
+}
+
 // Sets the parts as sample_parts makes them; those that a sequence does not ask for stay as they are.
 void prepare_parts(const Sample& a, const StepHost& host, const StepDevice& device, Values& values) {
-  const auto logits = values.read(a.logits);  // as they are stored
+  const auto logits = values.read(a.logits), edits = values.read(a.edits);  // as they are stored
   auto best = values.read(a.best), sorted = values.read(a.sorted), blocks = values.read(a.blocks);
   const auto vocab = size_t(a.logits.last()), slices = size_t(a.best.size[1]);
   for (i32 s = 0; s < host.sequences; ++s) {
     const StepSequence& options = *host.sequence(s);
-    const auto scores = penalised_scores(std::span(logits).subspan(size_t(s) * vocab, vocab), device, s,
-                                         double(options.repetition_penalty));
+    const auto scores =
+        edited_scores(std::span(logits).subspan(size_t(s) * vocab, vocab), host, device, s, edits);
     for (size_t slice = 0; slice < slices; ++slice) {
       const SliceParts parts = slice_parts(scores, i32(slice), double(options.temperature));
       const size_t at = size_t(s) * slices + slice;
@@ -116,8 +135,9 @@ void prepare(const StepExample& step, const Example& example, std::byte* bytes, 
   StepDevice& device = step.fill_state(values.bytes(a.state.buffer));
   for (i32 s = 0; s < host.sequences; ++s) {
     const i32 begin = host.sequence(s)->row_begin, count = host.sequence(s)->row_count;
+    const i32 slot = host.sequence(s)->slot;
     *host.sequence(s) = options_of(s, example.seed, example.by_blocks);
-    host.sequence(s)->row_begin = begin, host.sequence(s)->row_count = count;
+    host.sequence(s)->row_begin = begin, host.sequence(s)->row_count = count, host.sequence(s)->slot = slot;
     device.draws()[s] = u32(11 * s);
     for (i32 w = 0; w < device.shape.seen_words(); ++w) device.seen(s)[w] = 0x5a17c3e9u * u32(s + w + 1);
   }
@@ -130,6 +150,10 @@ void prepare(const StepExample& step, const Example& example, std::byte* bytes, 
   for (size_t i = 0; i < logits.size(); ++i)
     logits[i] = formed(example.form, i / vocab, i % vocab, logits[i]);
   values.write(a.logits, logits);
+  auto edits = values.read(a.edits);
+  std::ranges::fill(edits, 0.0);
+  if (example.edited) edit(host, device, vocab, edits);
+  values.write(a.edits, edits);
   if (a.best.exists()) prepare_parts(a, host, device, values);
 }
 
@@ -147,7 +171,7 @@ std::vector<Case> cases() {
                                  {1, 6, 1, false},
                                  {20000, 7, 1e-3, false},
                                  {20000, 8, 6, false},
-                                 {20000, 9, 1, true},
+                                 {20000, 33, 1, true},
                                  {1000, 10, 1, false, 1},
                                  {1000, 11, 1, false, -1},
                                  {5001, 12, 4, false, 0, Example::kRandom, true},
@@ -162,7 +186,10 @@ std::vector<Case> cases() {
                                  {2050, 31, 3, false, 0, Example::kBroken, true},
                                  {20000, 19, 5, false, 0, Example::kRandom, true},
                                  {20000, 28, 1, false, 0, Example::kTwo, true},
-                                 {128257, 51, 0.3, false, 0, Example::kRandom, true},
+                                 {97, 61, 5, false, 0, Example::kRandom, false, true},
+                                 {1000, 62, 8, false, 0, Example::kRandom, false, true},
+                                 {5001, 63, 4, false, 0, Example::kRandom, true, true},
+                                 {128257, 71, 0.3, false, 0, Example::kRandom, true},
                                  {150001, 22, 4, false, 0, Example::kRandom, true},
                                  {270000, 23, 4, false, 0, Example::kRandom, true},
                                  {270000, 24, 1, false, 0, Example::kTwo, true}})
@@ -172,7 +199,8 @@ std::vector<Case> cases() {
       if (example.vocab > kLarge) sized.sequences.resize(2);
       Sample args{.step = sized.host(),
                   .logits = input(DType::kF32, {sized.wanted(), example.vocab}),
-                  .state = sized.state()};
+                  .state = sized.state(),
+                  .edits = input(DType::kF32, {sized.slots(), ScoreEdits::kPlanes, example.vocab})};
       if (from_parts) {
         const i32 rows = sized.wanted(), slices = ScoreSlices::number(example.vocab);
         args.best = input(DType::kF32, {rows, slices, ScoreSlices::kParts});

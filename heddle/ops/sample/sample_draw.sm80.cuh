@@ -99,14 +99,14 @@ struct Draw {
       if (4 * at + 2 < vocab) word.z = scores[4 * at + 2];
       if (4 * at + 3 < vocab) word.w = scores[4 * at + 3];
     }
-    if (row.penalised) word = penalised(row, min(at, (vocab - 1) / 4), word);
+    if (row.editor.changes()) word = edited(row.editor, vocab, 4 * at, word);
     return {row.weight_of_score(max(word.x, none)), row.weight_of_score(max(word.y, none)),
             row.weight_of_score(max(word.z, none)), row.weight_of_score(max(word.w, none))};
   }
-  template <class Row>
-  static float4 penalised(const Row& row, i32 at, const float4& word) {
-    const u32 seen = u32(row.seen.get_int(at / 8)) >> 4 * (at % 8);
-    const auto one = [&](i32 k, float score) { return seen >> k & 1 ? row.repeated(score) : score; };
+  // Apart: four scores are much code, and most sequences edit none.
+  template <class Editor>
+  static __noinline__ float4 edited(const Editor& editor, i32 vocab, i32 first, const float4& word) {
+    const auto one = [&](i32 k, float logit) { return editor.score_of(min(first + k, vocab - 1), logit); };
     return {one(0, word.x), one(1, word.y), one(2, word.z), one(3, word.w)};
   }
 };

@@ -4,23 +4,25 @@ namespace sample_parts {
 constexpr float kNone = __builtin_bit_cast(float, 0xff800000);
 constexpr float kSharpest = 1e30f;  // the largest inverse temperature, as in sample.cuh
 
+#include "heddle/ops/sample/score_edits.cuh"
+
 struct Body {
   static constexpr i32 kSize = ScoreSlices::kSize, kBlock = ScoreSlices::kBlock;
 
-  // A sequence's row, and the options and the past that its scores depend on.
+  // A sequence's row, and what its scores and their weights depend on.
   template <class View>
   struct Row {
-    View logits, seen;
+    View logits;
+    ScoreEditor<View> editor;
     i32 vocab;
-    bool penalised, draws, drops;
-    float penalty, inverse_temperature;
+    bool draws, drops;
+    float inverse_temperature;
 
     // Plus infinity for what is no score, as in sample.cuh.
     template <class Index>
     auto score(Index i) const {
-      auto score = logits.load(i);
+      auto score = editor.score(i, logits.load(i));
       using Value = decltype(score);
-      if (penalised) score = where_less(Value(0.5f), seen.load_bit(i), repeated_score(score, penalty), score);
       return where_less(score, Value(-kNone), score, Value(-kNone));
     }
   };
@@ -115,7 +117,6 @@ struct Body {
   template <class Maker, class Block>
   static void run_with(Block& block, const SampleParts& a, const TileCoord& t) {
     const StepHost& host = block.host(a.step);
-    const StepArrays at(host.shape);
     auto arrays = block.row(a.state).from(i64(sizeof(StepDevice)));
     using View = decltype(arrays);
     for (i32 m = t[0]; m < t[1]; ++m) {
@@ -123,15 +124,14 @@ struct Body {
       const StepSequence& options = *host.sequence(s);
       if (last != options.row_begin + options.row_count - 1) continue;  // wanted for its logits only
       const i32 vocab = a.logits.last();
+      const float inverse_temperature = min(quotient(1.0f, options.temperature), kSharpest);
+      block.inputs();  // not earlier: the host's part was there before
       const Row<View> row{block.row(a.logits, m),
-                          arrays.from(4 * at.seen_of(s)),
+                          ScoreEditor<View>::of(block, host, s, a.edits, arrays),
                           vocab,
-                          at.words > 0 && options.repetition_penalty != 1,
                           options.temperature > 0,
                           options.drops(vocab),
-                          options.repetition_penalty,
-                          min(quotient(1.0f, options.temperature), kSharpest)};
-      block.inputs();  // not earlier: the host's part was there before
+                          inverse_temperature};
       for (i32 slice = t[2]; slice < t[3]; ++slice) Maker::slice(block, a, m, slice, row);
     }
   }

@@ -23,10 +23,10 @@ struct DeviceBody : Body {
 #pragma unroll
       for (i32 k = 0; k < kMine; ++k) mine.at[k] = first + k < row.vocab ? row.logits.get(first + k) : none;
     }
-    const u32 seen = row.penalised && first < row.vocab ? u32(row.seen.get_int(first / 32)) >> first % 32 : 0;
 #pragma unroll
     for (i32 k = 0; k < kMine; ++k) {
-      if (seen >> k & 1) mine.at[k] = repeated_score(mine.at[k], row.penalty);
+      if (row.editor.changes() && first + k < row.vocab)
+        mine.at[k] = row.editor.score_of(first + k, mine.at[k]);
       if (!(mine.at[k] < -none)) mine.at[k] = -none;
     }
     return mine;

@@ -18,7 +18,7 @@ StepSequence options_of(i32 s) {
   return all[size_t(s) % std::size(all)];
 }
 
-enum class Form { kRandom, kTies, kEqual, kSparse, kBroken };
+enum class Form { kRandom, kTies, kEqual, kSparse, kBroken, kEdited };
 
 double formed(Form form, size_t i, double value, i32 vocab) {
   switch (form) {
@@ -49,11 +49,14 @@ std::vector<Case> cases() {
                                     {4096, Form::kTies},
                                     {5003, Form::kRandom},
                                     {5000, Form::kSparse},
-                                    {1100, Form::kBroken}}) {
+                                    {1100, Form::kBroken},
+                                    {1030, Form::kEdited}}) {
     // The second sequence's rows are those of a prompt.
     const StepExample step{.sequences = {{4, 1}, {0, 5}, {9, 1}, {17, 1}, {3, 7}, {2, 1}}, .vocab = vocab};
-    const SampleParts args{
-        .step = step.host(), .logits = input(DType::kF32, {step.wanted(), vocab}), .state = step.state()};
+    const SampleParts args{.step = step.host(),
+                           .logits = input(DType::kF32, {step.wanted(), vocab}),
+                           .state = step.state(),
+                           .edits = input(DType::kF32, {step.slots(), ScoreEdits::kPlanes, vocab})};
     Case one = make_case(args, rounding_bound(DType::kF32, 64));
     one.prepare = [step, vocab, form](std::byte* bytes, Values& values) {
       auto& a = as<SampleParts>(bytes);
@@ -63,11 +66,20 @@ std::vector<Case> cases() {
         const StepSequence rows = *host.sequence(s);
         *host.sequence(s) = options_of(s);
         host.sequence(s)->row_begin = rows.row_begin, host.sequence(s)->row_count = rows.row_count;
+        host.sequence(s)->slot = rows.slot;
+        if (form == Form::kEdited && s % 3 != 1)
+          host.sequence(s)->edited = 1, host.sequence(s)->presence_penalty = 0.5f,
+          host.sequence(s)->frequency_penalty = -0.25f;
+        device.draws()[s] = 3;
         for (i32 w = 0; w < device.shape.seen_words(); ++w) device.seen(s)[w] = 0x5a17c3e9u * u32(s + w + 1);
       }
       auto logits = values.read(a.logits);
       for (size_t i = 0; i < logits.size(); ++i) logits[i] = formed(form, i, logits[i], vocab);
       values.write(a.logits, logits);
+      auto edits = values.read(a.edits);  // biases, and counts from -4 to 3
+      for (size_t i = 0; i < edits.size(); ++i)
+        edits[i] = i / size_t(vocab) % 2 == 0 ? double(i % 7) - 3 : double(i % 8) - 4;
+      values.write(a.edits, edits);
     };
     cases.push_back(one);
   }

@@ -6,12 +6,22 @@
 
 namespace heddle {
 
-std::vector<double> penalised_scores(std::span<const double> logits, const StepDevice& device, i32 s,
-                                     double penalty) {
+std::vector<double> edited_scores(std::span<const double> logits, const StepHost& host,
+                                  const StepDevice& device, i32 s, std::span<const double> edits) {
+  const StepSequence& options = *host.sequence(s);
+  const double penalty = double(options.repetition_penalty);
+  const size_t slot = size_t(options.slot) * ScoreEdits::kPlanes, vocab = logits.size();
   std::vector<double> scores(logits.begin(), logits.end());
-  for (size_t token = 0; token < scores.size(); ++token)
+  for (size_t token = 0; token < vocab; ++token) {
+    double& score = scores[token];
+    if (options.edited != 0) score += edits[(slot + ScoreEdits::kBias) * vocab + token];
     if (device.shape.vocab > 0 && device.seen(s)[token / 32] >> (token % 32) & 1)
-      scores[token] = scores[token] < 0 ? scores[token] * penalty : scores[token] / penalty;
+      score = score < 0 ? score * penalty : score / penalty;
+    if (options.edited == 0) continue;
+    const double count = edits[(slot + ScoreEdits::kCount) * vocab + token];
+    if (count > 0) score -= double(options.frequency_penalty) * count + double(options.presence_penalty);
+    if (double(device.draws()[s]) < -count) score = -INFINITY;
+  }
   return scores;
 }
 

@@ -4,14 +4,15 @@
 #include <span>
 #include <vector>
 
+#include "heddle/ir/score_edits.h"
 #include "heddle/ir/step.h"
 #include "heddle/ops/sample/score_slices.h"
 
 namespace heddle {
 
-// A row of logits with the repetition penalty on the tokens that sequence `s` has seen.
-std::vector<double> penalised_scores(std::span<const double> logits, const StepDevice& device, i32 s,
-                                     double penalty);
+// A row of logits with the bias and the penalties of sequence `s`. `edits`: the values of all slots (score_edits.h).
+std::vector<double> edited_scores(std::span<const double> logits, const StepHost& host,
+                                  const StepDevice& device, i32 s, std::span<const double> edits);
 
 struct SliceParts {
   std::vector<double> best;    // [kParts]
