@@ -3,6 +3,7 @@
 #include <ctime>
 #include <exception>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -243,7 +244,7 @@ void Connection::finish() {
 void Connection::close_gently() {
   Failure ignored;
   closes_ = lingers_ = true;
-  (void)socket_.shutdown(Socket::shutdown_send, ignored);
+  std::ignore = socket_.shutdown(Socket::shutdown_send, ignored);
   limit(kLinger);
   read();
 }
@@ -252,7 +253,7 @@ void Connection::close() {
   if (std::exchange(is_closed_, true)) return;
   const auto self = shared_from_this();
   Failure ignored;
-  (void)socket_.close(ignored);
+  std::ignore = socket_.close(ignored);
   timer_.cancel();
   if (const auto answer = std::exchange(answer_, {})) answer->gone();
   terms_.owner.closed(self);

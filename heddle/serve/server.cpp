@@ -4,6 +4,7 @@
 #include <exception>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -88,12 +89,12 @@ void Server::State::take(tcp::socket socket) {
     static constexpr char kFull[] =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: "
         "close\r\n\r\n";
-    (void)socket.non_blocking(true, ignored);
+    std::ignore = socket.non_blocking(true, ignored);
     socket.write_some(asio::buffer(kFull, sizeof kFull - 1), ignored);
     return;
   }
-  (void)socket.set_option(tcp::no_delay(true), ignored);
-  (void)socket.set_option(tcp::socket::send_buffer_size(options.kernel_bytes), ignored);
+  std::ignore = socket.set_option(tcp::no_delay(true), ignored);
+  std::ignore = socket.set_option(tcp::socket::send_buffer_size(options.kernel_bytes), ignored);
   const auto connection = std::make_shared<Connection>(std::move(socket), shared);
   open.insert(connection);
   count = open.size();
@@ -173,7 +174,7 @@ void Server::refuse_new() {
   state_->refuses = true;
   asio::post(state_->io, [state = state_.get()] {
     ErrorOf ignored;
-    (void)state->acceptor.close(ignored);
+    std::ignore = state->acceptor.close(ignored);
     const auto all = state->open;
     for (const auto& connection : all) connection->close_if_idle();
   });
