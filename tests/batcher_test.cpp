@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -242,6 +243,27 @@ TEST_F(Batches, LogitsOfPromptsAreThoseOfAnEngineThatHasNoOthers) {
             640 + jobs[1]->prompt().size() + jobs[2]->prompt().size() + answer->prompt().size());
 }
 
+TEST_F(Batches, PromptsLeaveAnswersTheirPace) {
+  const auto some = engine({.max_sequences = 3});
+  Batcher batcher(*some, [] { return false; }, {.prompt_rows = 40});
+  std::vector<i32> prompt = prompt_of(3, 80);
+  prompt.resize(200);
+  const auto first = std::make_shared<Job>(prompt, 30, -1);
+  batcher.add(first);
+  batcher.step();
+  EXPECT_EQ(first->tokens.size(), 1u) << "a prompt alone takes as many rows as there are";
+  prompt[0] = 5;
+  const auto second = std::make_shared<Job>(prompt, 1, -1);
+  batcher.add(second);
+  for (u64 read = 200; read < 400; read += 40) {
+    EXPECT_EQ(batcher.stats().prompt_tokens, read);
+    EXPECT_TRUE(second->tokens.empty());
+    batcher.step();
+  }
+  EXPECT_EQ(first->tokens.size(), 6u) << "an answer beside it gets a token in each step";
+  EXPECT_TRUE(second->ended);
+}
+
 // Steps of a few rows each, which round alike whoever shares them.
 TEST_F(Batches, JobsThatGaveTheirPagesBackSayWhatTheyWouldHaveSaid) {
   std::vector<std::vector<i32>> made[2];
@@ -253,6 +275,8 @@ TEST_F(Batches, JobsThatGaveTheirPagesBackSayWhatTheyWouldHaveSaid) {
     for (i32 i = 0; i < 7; ++i) {
       jobs.push_back(std::make_shared<Job>(std::vector<i32>{1, 300 + i}, 200 + size_t(i) * 10, -1));
       jobs.back()->settings = {.temperature = 1, .repetition_penalty = 1.1f, .seed = u64(i)};
+      if (i % 3 == 1)
+        jobs.back()->settings.presence_penalty = 0.5f, jobs.back()->settings.frequency_penalty = 1;
       jobs.back()->shares = i % 2 == 0;
       batcher.add(jobs.back());
     }
@@ -312,6 +336,67 @@ TEST_F(Batches, AJobThatIsNotReadyGivesWayAndGoesOnWithTheSameBits) {
   }
   EXPECT_TRUE(logits[0] == logits[2]);
   EXPECT_TRUE(logits[0] == logits[3]);
+}
+
+// Steps of up to 8 rows round in one way, and those of up to 64 in another (ir/row_classes.h). So a few neighbours change nothing of
+// what an answer is alone, and others change nothing as long as there are more than 8. `first` comes before them: whom a job
+// finds is another in each run.
+TEST_F(Batches, BitsAreTheSameAmongNeighboursThatComeAndGo) {
+  const auto run = [&](i32 sequences, i32 fillers, i32 first, i32 jobs) {
+    const auto some = engine({.max_context = 64, .max_sequences = sequences, .page_size = 16});
+    Batcher batcher(*some);
+    const auto add = [&](i32 i, size_t most, i32 priority) {
+      const auto job = std::make_shared<Scored>(std::vector<i32>{1, 300 + i}, most, -1);
+      job->settings = {.temperature = i % 3 > 0 ? 1.0f : 0.0f, .top_p = 0.95f, .seed = u64(i)};
+      if (i % 4 > 1) job->settings.presence_penalty = 0.5f, job->settings.frequency_penalty = 0.5f;
+      job->shares = i % 5 > 0;
+      batcher.add(job, {.priority = priority});
+      return job;
+    };
+    std::map<i32, std::vector<float>> logits;
+    std::map<i32, std::shared_ptr<Scored>> all;
+    for (i32 i = 0; i < fillers; ++i) all[1000 + i] = add(1000 + i, 56, 2);
+    for (i32 i = 0; i < jobs; ++i) {
+      const i32 at = (first + i) % jobs;
+      all[at] = add(at, 3 + size_t(at * 7 % (sequences > 8 ? 13 : 40)), 0);
+      if (i % 3 == 2) batcher.step();
+    }
+    while (std::ranges::any_of(all, [](const auto& one) { return one.first < 1000 && !one.second->ended; }))
+      batcher.step();
+    EXPECT_EQ(batcher.stats().most_sequences > 8, sequences > 8);
+    for (const auto& [i, job] : all) logits[i] = job->all;
+    return logits;
+  };
+  const auto together = run(4, 0, 0, 10), alone = run(1, 0, 0, 10);
+  EXPECT_TRUE(together == alone);
+  const auto many = run(64, 10, 0, 80), others = run(64, 10, 41, 80);
+  for (i32 i = 0; i < 80; ++i) EXPECT_TRUE(many.at(i) == others.at(i)) << i;
+}
+
+// Up to 8 rows round as one does on a CPU, so that the bits decide as they would have.
+TEST_F(Batches, GuessesChangeNoToken) {
+  std::vector<std::vector<i32>> made[2];
+  BatchStats stats[2];
+  for (const bool draft : {false, true}) {
+    const auto some = engine({.max_context = 256, .max_sequences = 2, .page_size = 16});
+    Batcher batcher(*some, [] { return false; }, {.draft = draft});
+    std::vector<std::shared_ptr<Job>> jobs;
+    for (i32 i = 0; i < 5; ++i) {
+      jobs.push_back(
+          std::make_shared<Job>(std::vector<i32>{1, 18, 300 + i}, 80 + size_t(i) * 3, i == 2 ? eos : -1));
+      if (i == 1) jobs.back()->settings = {.temperature = 1, .seed = 3};
+      batcher.add(jobs.back());
+    }
+    while (!batcher.idle()) batcher.step();
+    for (const auto& job : jobs) made[draft].push_back(job->tokens);
+    stats[draft] = batcher.stats();
+    EXPECT_EQ(some->free_pages(), 2 * 16);
+  }
+  EXPECT_EQ(made[0], made[1]);
+  EXPECT_EQ(stats[0].guessed_tokens, 0u);
+  EXPECT_GT(stats[1].right_guesses, 20u);
+  EXPECT_LT(stats[1].steps + 10, stats[0].steps);
+  EXPECT_EQ(stats[1].new_tokens, stats[0].new_tokens);
 }
 
 TEST_F(Batches, PrioritiesSayWhoGoesFirst) {

@@ -24,9 +24,11 @@ namespace {
 
 // One prompt, or a file of them.
 struct GenerateFlags : AnswerFlags {
-  std::string prompt, prompts, out;
+  std::string prompt, prompts, out, draft = "none";
   i32 sequences = 16, n = 1;
   bool json = false, chat = false, echo = false;
+
+  BatchOptions batch() const { return {.draft = draft == "ngram"}; }
 };
 
 // The prompt as a message of the user, with everything that the template adds around it.
@@ -76,6 +78,12 @@ void print_json(const Answer& answer, const AnswerTimes& times, const SamplingPa
   print(out.dump() + "\n");
 }
 
+std::string guesses_text(const BatchStats& stats) {
+  return stats.guessed_tokens == 0
+             ? ""
+             : fmt::format("; {} of {} guesses were right", stats.right_guesses, stats.guessed_tokens);
+}
+
 void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const AnswerTimes& times,
                  const SamplingParams& sampling) {
   size_t tokens = 0;
@@ -88,9 +96,9 @@ void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Answ
   const std::string reason = answers.size() == 1 ? "; ended by " + answers[0]->reason() : "";
   // The time of the first token is the prompt's.
   const std::string text =
-      fmt::format("[{} prompt tokens in {:.3f} s{}; {} new tokens{}{}{}]\n", size, times.prompt,
+      fmt::format("[{} prompt tokens in {:.3f} s{}; {} new tokens{}{}{}{}]\n", size, times.prompt,
                   rate_text(double(size), times.prompt), tokens, rate_text(double(tokens) - 1, times.tokens),
-                  reason, slow_choice(sampling));
+                  guesses_text(times.steps), reason, slow_choice(sampling));
   std::fputs(text.c_str(), stderr);
 }
 
@@ -132,12 +140,13 @@ void generate(GenerateFlags& flags, AnswerSettings settings, const Tokenizer& to
   ProgressLine progress;
   const auto times_of_run = [&] {
     try {
-      return run_answers(*engine, answers, interrupted, [&](size_t tokens) {
+      const auto on_prompt = [&](size_t tokens) {
         if (tokens < prompt.size())
           progress.show_tokens("reading the prompt", tokens, prompt.size());
         else
           progress.clear();
-      });
+      };
+      return run_answers(*engine, answers, interrupted, on_prompt, flags.batch());
     } catch (...) {
       if (!flags.json && flags.n == 1 && !answers[0]->tokens().empty()) print("\n"), flush_output();
       throw;  // the message begins a line of its own
@@ -158,9 +167,10 @@ void generate(GenerateFlags& flags, AnswerSettings settings, const Tokenizer& to
 void print_stats(const PromptBatchStats& stats) {
   const BatchStats& steps = stats.steps;
   const std::string text = fmt::format(
-      "[{} prompt tokens, {} more shared; {} new tokens{} in {} steps of up to {} sequences{}]\n",
+      "[{} prompt tokens, {} more shared; {} new tokens{} in {} steps of up to {} sequences{}{}]\n",
       steps.prompt_tokens, steps.shared_tokens, steps.new_tokens,
       rate_text(double(steps.new_tokens), stats.seconds, " tokens/s"), steps.steps, steps.most_sequences,
+      guesses_text(steps),
       stats.by_host > 0
           ? fmt::format("; tokens of {} answers were chosen on the CPU, which takes longer", stats.by_host)
           : "");
@@ -176,7 +186,8 @@ void generate_batch(const GenerateFlags& flags, AnswerSettings settings, const T
                      .model = identity_of(*model, flags.engine.model),
                      .n = flags.n,
                      .max_context = flags.engine.asked.max_context,
-                     .draws_seed = draws_seed},
+                     .draws_seed = draws_seed,
+                     .batch = flags.batch()},
                     settings, tokenizer, model->info());
   if (batch.seed()) say_seed(*batch.seed());
   if (batch.cut() > 0)
@@ -257,6 +268,11 @@ void add_generate(CLI::App& app) {
   command.argument("--n", &flags->n,
                    "how many answers to a prompt; each one's seed is one higher than the last",
                    {.group = kMany});
+  command.argument(
+      "--draft", &flags->draft,
+      "guess tokens where the text repeats itself: greedy answers go on by several tokens a step where the "
+      "model agrees, and stay as they are",
+      {.choices = "none, ngram"});
   command.argument("--echo,!--no-echo", &flags->echo, "print the prompt before its continuation",
                    {.group = kPrintGroup});
   command.footer(

@@ -7,6 +7,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/ir/executor/executor.h"
+#include "heddle/ir/row_classes.h"
 
 namespace heddle {
 
@@ -73,6 +74,7 @@ bool Batcher::open(Member& next) {
   }
   SamplingSettings sampling = next.job->sampling();
   sampling.chosen = next.chosen;
+  next.is_plain = sampling.is_plain() && !next.job->wants_logits() && !next.job->wants_rows();
   const SequenceId id = engine_.open(sampling, known);
   next.sequence.emplace(engine_, id);
   if (!has_room(next)) return next.sequence.reset(), false;
@@ -154,7 +156,9 @@ std::vector<Batcher::Part> Batcher::parts() {
   if (!first) return {};
   i32 left = engine_.max_rows(first->job->wants_rows());
   std::vector<i32> ends(running_.size());
-  for (const bool reading : {false, true})  // prompts get the rows that are left
+  for (const bool reading : {false, true}) {  // prompts get the rows that are left
+    const bool is_shared = std::ranges::any_of(ends, [](i32 end) { return end > 0; });
+    if (reading && is_shared && options_.prompt_rows > 0) left = std::min(left, options_.prompt_rows);
     for (size_t i = 0; i < running_.size(); ++i) {
       const Member& running = running_[i];
       if (running.reading() != reading || !running.is_ready() || !running.shares_steps_with(*first)) continue;
@@ -163,6 +167,7 @@ std::vector<Batcher::Part> Batcher::parts() {
       const i32 rows = std::min(left, last - running.read);
       if (rows > 0) ends[i] = running.read + rows, left -= rows;
     }
+  }
   std::vector<Part> made;
   for (size_t i = 0; i < running_.size(); ++i)
     if (ends[i] > 0) made.push_back({&running_[i], ends[i]});
@@ -186,6 +191,7 @@ i32 Batcher::steps_of(std::span<const Part> parts, i32 most) const {
   for (const Part& part : parts) {
     if (part.member->job->wants_logits() || part.member->reading()) return 1;
     steps = std::min({steps, part.member->job->left(), engine_.max_context() - part.member->read});
+    if (options_.draft && part.member->is_plain) steps = std::min(steps, part.member->draft.pause());
   }
   steps = std::max(steps, 1);
   while (steps > 1 && missing_pages(parts, steps) > engine_.free_pages()) --steps;
@@ -206,12 +212,16 @@ bool Batcher::step(i32 most) {
   const bool rows = parts[0].member->job->wants_rows();
   std::vector<StepRequest> made;
   for (const auto& [member, end] : parts)
-    made.push_back({member->sequence->id(), member->tokens(end), rows || end == member->size()});
+    made.push_back({member->sequence->id(), member->tokens(end), rows || end == member->size(),
+                    rows || member->job->wants_logits()});
+  const auto guesses = this->guesses(parts);
   const i32 steps = steps_of(parts, most);
   ++stats_.launches;
   stats_.most_sequences = std::max(stats_.most_sequences, i32(parts.size()));
   try {
-    if (steps > 1)
+    if (!guesses.empty())
+      step_guesses(parts, guesses);
+    else if (steps > 1)
       step_many(parts, made, steps);
     else
       step_once(parts, made);
@@ -223,7 +233,7 @@ bool Batcher::step(i32 most) {
     throw;
   }
   std::erase_if(running_, [](const Member& member) { return member.ended; });
-  if (engine_.info().recurrent) settle();
+  if (engine_.info().recurrent || !guesses.empty()) settle();
   return true;
 }
 
@@ -268,6 +278,7 @@ bool Batcher::hand_over(Member& member, Hand&& hand) {
 bool Batcher::go_on(Member& member, std::span<const float> logits, i32 chosen) {
   return hand_over(member, [&](BatchJob& job) {
     member.chosen.push_back(job.choose(logits, chosen));
+    member.draft.pass();
     ++stats_.new_tokens;
     const bool more = job.take(member.chosen.back());
     if (more && member.read < engine_.max_context()) return true;
@@ -285,7 +296,7 @@ void Batcher::step_once(std::span<const Part> parts, std::span<const StepRequest
   std::span<const float> rest = result.logits;
   for (size_t i = 0; i < parts.size(); ++i) {
     Member& member = *parts[i].member;
-    const size_t wanted = !made[i].wanted || !logits ? 0 : rows ? made[i].tokens.size() : 1;
+    const size_t wanted = !made[i].wanted || !made[i].logits ? 0 : rows ? made[i].tokens.size() : 1;
     const auto mine = rest.first(wanted * size_t(engine_.info().vocab));
     rest = rest.subspan(mine.size());
     const i32 end = parts[i].end, in_prompt = std::min(end, member.prompt_size());
@@ -329,6 +340,62 @@ void Batcher::step_many(std::span<const Part> parts, std::span<const StepRequest
       requests, {.steps = steps, .logits = false, .ends = ends, .on_tokens = take, .fails_alone = true});
   for (size_t i = 0; i < parts.size(); ++i)
     if (result.failed[i]) fail(*parts[i].member, named(result.failed[i], parts[i].member->job->name()));
+}
+
+// For each part, tokens that may follow; empty: the step goes on without guesses.
+std::vector<std::vector<i32>> Batcher::guesses(std::span<const Part> parts) {
+  std::vector<std::vector<i32>> made;
+  const auto fits = [](const Part& part) { return part.member->is_plain && !part.member->reading(); };
+  if (!options_.draft || engine_.info().recurrent || !std::ranges::all_of(parts, fits)) return made;
+  const i32 each = kFewStepRows / i32(parts.size()) - 1;
+  bool has_some = false;
+  i64 pages = 0;
+  for (const Part& part : parts) {
+    Member& member = *part.member;
+    const i32 most = std::min({each, member.job->left() - 1, engine_.max_context() - part.end});
+    std::vector<i32> tokens(member.job->prompt().begin(), member.job->prompt().end());
+    tokens.insert(tokens.end(), member.chosen.begin(), member.chosen.end());
+    made.push_back(member.draft.guess(tokens, most));
+    has_some |= !made.back().empty();
+    pages += engine_.missing_pages(member.sequence->id(), part.end + i32(made.back().size()));
+  }
+  if (!has_some || pages > engine_.free_pages()) made.clear();
+  return made;
+}
+
+// Reads the guesses as if they had been chosen, and goes on as long as the logits choose them.
+void Batcher::step_guesses(std::span<const Part> parts, std::span<const std::vector<i32>> guesses) {
+  std::vector<std::vector<i32>> tokens;
+  std::vector<StepRequest> requests;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    tokens.push_back({parts[i].member->chosen.back()});
+    tokens.back().insert(tokens.back().end(), guesses[i].begin(), guesses[i].end());
+  }
+  for (size_t i = 0; i < parts.size(); ++i)
+    requests.push_back({parts[i].member->sequence->id(), tokens[i], true});
+  const StepResult result = engine_.step(requests, {.all_logits = true, .fails_alone = true});
+  ++stats_.steps;
+  std::span<const float> rest = result.logits;
+  const size_t vocab = size_t(engine_.info().vocab);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Member& member = *parts[i].member;
+    const auto rows = rest.first(tokens[i].size() * vocab);
+    rest = rest.subspan(rows.size());
+    if (result.failed[i]) {
+      fail(member, named(result.failed[i], member.job->name()));
+      continue;
+    }
+    size_t right = 0;
+    for (bool more = true; more; ++right) {
+      const auto logits = rows.subspan(right * vocab, vocab);
+      const auto chosen = i32(std::ranges::max_element(logits) - logits.begin());
+      ++member.read;
+      more = go_on(member, {}, chosen) && right < guesses[i].size() && chosen == guesses[i][right];
+    }
+    member.draft.learn(guesses[i].size(), --right);
+    stats_.guessed_tokens += guesses[i].size(), stats_.right_guesses += right;
+    engine_.rewind(member.sequence->id(), member.read);
+  }
 }
 
 }  // namespace heddle

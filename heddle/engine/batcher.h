@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "heddle/engine/engine.h"
+#include "heddle/engine/ngram_draft.h"
 
 namespace heddle {
 
@@ -96,6 +97,16 @@ struct BatchStats {
   u64 put_off = 0,
       again_tokens = 0;    // how often pages were taken from a job, and positions that were computed again
   i32 most_sequences = 0;  // in a step
+  u64 guessed_tokens = 0, right_guesses = 0;
+};
+
+struct BatchOptions {
+  // Rows of prompts, at most, in a step that answers share, so that none of these waits long for its next token; 0: as many as a
+  // step holds.
+  i32 prompt_rows = 0;
+  // Greedy answers that change no scores go on by several tokens a step where these follow as they did before (NgramDraft), and
+  // a step of up to kFewStepRows rows agrees. The tokens stay the same. Not where a model is recurrent.
+  bool draft = false;
 };
 
 class Batcher {
@@ -103,8 +114,8 @@ class Batcher {
   // `engine` must outlive the batcher, which fetches logits in steps where a job wants them, and no other opens sequences
   // on it meanwhile. It calls `pause` after each token; true makes step() return.
   explicit Batcher(
-      Engine& engine, std::function<bool()> pause = [] { return false; })
-      : engine_(engine), pause_(std::move(pause)) {}
+      Engine& engine, std::function<bool()> pause = [] { return false; }, const BatchOptions& options = {})
+      : engine_(engine), pause_(std::move(pause)), options_(options) {}
 
   void add(std::shared_ptr<BatchJob> job, BatchPlace place = {});
   // Forgets the job if it waits or runs, without end(), and frees its pages; not from a callback.
@@ -130,6 +141,8 @@ class Batcher {
     i32 read = 0;     // positions in the pages
     i32 reached = 0;  // positions that were in them before it was put off
     bool ended = false;
+    bool is_plain = false;  // its tokens are those of the largest logits
+    NgramDraft draft = {};
 
     i32 prompt_size() const { return i32(job->prompt().size()); }
     i32 size() const { return prompt_size() + i32(chosen.size()); }
@@ -161,6 +174,8 @@ class Batcher {
   i32 steps_of(std::span<const Part> parts, i32 most) const;
   void step_once(std::span<const Part> parts, std::span<const StepRequest> made);
   void step_many(std::span<const Part> parts, std::span<const StepRequest> made, i32 steps);
+  std::vector<std::vector<i32>> guesses(std::span<const Part> parts);
+  void step_guesses(std::span<const Part> parts, std::span<const std::vector<i32>> guesses);
   bool go_on(Member& member, std::span<const float> logits, i32 chosen);
   template <class Hand>
   bool hand_over(Member& member, Hand&& hand);
@@ -168,6 +183,7 @@ class Batcher {
 
   Engine& engine_;
   std::function<bool()> pause_;
+  const BatchOptions options_;
   std::deque<Member> waiting_;  // in the order in which they are to enter
   std::vector<Member> running_;
   u64 arrivals_ = 0;

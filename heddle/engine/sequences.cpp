@@ -61,6 +61,7 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
   const auto slot = std::ranges::find(sequences_, false, &Sequence::open);
   require(slot != sequences_.end(), "[engine] {} sequences are open; max_sequences allows no more",
           sequences_.size());
+  std::vector<float> edits = edits_of(sampling, vocab_, 0);
   *slot = {
       .open = true, .seen = std::vector<u32>(size_t(vocab_ + 31) / 32), .draws = u32(sampling.chosen.size())};
   slot->sampling = {.temperature = sampling.temperature,
@@ -70,7 +71,7 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
                     .top_k = sampling.top_k,
                     .slot = i32(slot - sequences_.begin()),
                     .seed = sampling.seed};
-  slot->edits = edits_of(sampling, vocab_, 0);
+  slot->edits = std::move(edits);
   set_penalties(*slot, sampling);
   for (const i32 token : sampling.chosen) slot->count(token);
   if (!prompt.empty()) begin(*slot, prompt.first(prompt.size() - 1));

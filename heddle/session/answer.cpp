@@ -100,8 +100,9 @@ void Answer::emit(const std::vector<ReasoningReader::Part>& parts) {
 }
 
 AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>> answers,
-                        const StopCallback& stop, const std::function<void(size_t tokens)>& on_prompt) {
-  Batcher batcher(engine, stop);
+                        const StopCallback& stop, const std::function<void(size_t tokens)>& on_prompt,
+                        const BatchOptions& options) {
+  Batcher batcher(engine, stop, options);
   for (const auto& answer : answers) batcher.add(answer);
   const auto goes_on = [&] { return !batcher.idle() && !stop(); };
   AnswerTimes times;
@@ -116,6 +117,7 @@ AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>>
   for (const auto& answer : answers)
     if (!answer->ended()) answer->end(false);
   times.tokens = watch.seconds();
+  times.steps = batcher.stats();
   return times;
 }
 

@@ -111,6 +111,7 @@ class Answer : public BatchJob {
 
 struct AnswerTimes {
   double prompt = 0, tokens = 0;  // seconds until the first token, and from then on
+  BatchStats steps = {};
 };
 
 // Runs new answers to one prompt until all have ended or `stop` returns true, and then ends each of them. It
@@ -118,6 +119,7 @@ struct AnswerTimes {
 // engine's context; errors of the engine's steps pass through.
 AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>> answers,
                         const StopCallback& stop = never_stop,
-                        const std::function<void(size_t tokens)>& on_prompt = {});
+                        const std::function<void(size_t tokens)>& on_prompt = {},
+                        const BatchOptions& options = {});
 
 }  // namespace heddle

@@ -193,7 +193,7 @@ PromptBatchStats PromptBatch::run(Engine& engine, const StopCallback& stop,
     }
   PromptBatchStats stats;
   const Stopwatch watch;
-  Service service(engine);
+  Service service(engine, {.batch = options_.batch});
   const auto tickets = service.submit(std::move(requests));
   std::exception_ptr error;  // the first
   for (size_t left = tickets.size(); left > 0 && !stop();) {

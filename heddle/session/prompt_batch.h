@@ -24,6 +24,7 @@ struct PromptBatchOptions {
   i32 max_context = 0;           // positions that a sequence may have; 0: as the model has them by default
   // Prompts that choose at random and have no seed of their own get that of the results that are there, or a random one.
   bool draws_seed = false;
+  BatchOptions batch = {};
 };
 
 // Tells a model's folder from others: a digest of its configuration, of its tokenizer's files, and of the types,

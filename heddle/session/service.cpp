@@ -76,7 +76,10 @@ bool Ticket::wait(const TicketWait& wait) {
 }
 
 Service::Service(Engine& engine, ServiceOptions options)
-    : engine_(engine), options_(std::move(options)), batcher_(engine, [this] { return pause(); }) {
+    : engine_(engine),
+      options_(std::move(options)),
+      batcher_(
+          engine, [this] { return pause(); }, options_.batch) {
   stats_.free_pages = engine.free_pages();
   OnProgress told = options_.on_progress ? options_.on_progress : progress_listener();
   auto started = Thread::try_start([this, told = std::move(told)] {

@@ -104,6 +104,7 @@ class Ticket : private JobFollower {
 
 struct ServiceOptions {
   size_t max_waiting = 0;  // requests that wait, at most; 0: any number
+  BatchOptions batch = {};
   // Hears of work such as compiling; what it throws fails the requests that run. Empty: what listens on the thread that makes
   // the service.
   OnProgress on_progress = {};
