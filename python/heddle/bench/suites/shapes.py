@@ -245,7 +245,7 @@ def sdpa(causal, backend=""):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     def by_backend(q, k, v):
-        with sdpa_kernel(SDPBackend[backend]):
+        with sdpa_kernel(getattr(SDPBackend, backend)):
             return attend(q, k, v)
 
     return attention.heads_first(by_backend)
