@@ -439,13 +439,41 @@ TEST(WholeKernel, OfAttentionHasGradientsOfWideHeads) {
     args.dy = args.q, args.lse = args.delta = dense(DType::kF32, {2, 4, 300});
     const KernelPlan plan = attention_plan("flash_attention_backward", args);
     ASSERT_EQ(plan.why_not, "");
-    EXPECT_EQ(plan.launches[1].grid, u32((700 + keys - 1) / keys * 2 * 2));
+    EXPECT_EQ(plan.launches[1].grid, u32((700 + keys - 1) / keys * 2 * 4));
     EXPECT_LE(plan.launches[1].shared_bytes, h100().shared_bytes);
   }
   FlashAttentionBackward wider = attention<FlashAttentionBackward>(300, 700, 264);
   wider.dy = wider.q, wider.lse = wider.delta = dense(DType::kF32, {2, 4, 300});
   EXPECT_EQ(attention_plan("flash_attention_backward", wider).why_not,
             "heads have 264 and 264 elements; at most 256");
+}
+
+// Where keys are few, each CTA has some of the heads that share them, and others add up dk and dv.
+TEST(WholeKernel, OfAttentionSplitsHeadsThatShareFewKeys) {
+  const auto args_of = [](i32 length, i32 heads) {
+    FlashAttentionBackward args = attention<FlashAttentionBackward>(length, length, 128);
+    args.q = args.dy = dense(DType::kBf16, {1, length, heads, 128});
+    args.k = args.v = dense(DType::kBf16, {1, length, 2, 128});
+    args.lse = args.delta = dense(DType::kF32, {1, heads, length});
+    return args;
+  };
+  const auto ctas = [&](const FlashAttentionBackward& args) {
+    const KernelPlan plan = attention_plan("flash_attention_backward", args);
+    EXPECT_EQ(plan.why_not, "");
+    const u32 steps = u32((args.q.size[1] + 63) / 64 * args.q.size[2]),
+              tiles = u32((args.k.size[1] + 127) / 128 * 2);
+    const u32 main = plan.launches[1].grid;
+    EXPECT_EQ(plan.launches[2].grid, steps + (main > tiles ? 8 * tiles : 0));
+    return main;
+  };
+  EXPECT_EQ(ctas(args_of(1000, 16)), 16u * 8);
+  EXPECT_EQ(ctas(args_of(1000, 2)), 16u);  // no heads share keys
+  EXPECT_EQ(ctas(args_of(128, 8)), 2u * 4);
+  EXPECT_EQ(ctas(args_of(128 * 66, 4)), 132u);  // a whole wave
+  FlashAttentionBackward documents = args_of(1000, 16);
+  documents.cu_seqlens_q = documents.cu_seqlens_k = dense(DType::kI32, {2});
+  const KernelPlan plan = attention_plan("flash_attention_backward", documents);
+  EXPECT_EQ(plan.launches[1].grid, u32(1000 / 128 + 3) * 2);
 }
 
 template <class Args>

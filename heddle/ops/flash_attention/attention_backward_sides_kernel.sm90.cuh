@@ -1,5 +1,5 @@
-// The kernels before and after the main one of flash_attention_backward: lse and delta in the form that copies can take, and dq in
-// rows; and which keys and queries a CTA of the main one has.
+// The kernels before and after the main one of flash_attention_backward: lse and delta in the form that copies can take; dq, and dk and
+// dv of split heads, in rows; and which keys and queries a CTA of the main one has.
 #pragma once
 
 #include "heddle/kit/arch/numbers.cuh"
@@ -68,11 +68,14 @@ struct Facts {
   static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2, kKeys = block_keys(kDim);
   // Both groups have the same keys, and each half of the columns of dk and dv.
   static constexpr bool kShares = kKeys == 64;
+  static constexpr i32 kColumns = heddle::flash_attention_backward::columns_of(kDim);
+  static constexpr i32 kSumWords = kColumns / 4 * 256;  // dk and dv of a CTA, in words of 16 bytes
 };
 
-// The keys of a CTA and the steps of queries that see any of them. CTAs add to dq of a step in the order of their keys. They are
-// launched in that order, too: the first keys of several heads, then the next keys of these heads. So a CTA begins some time after
-// the one whose turn comes before its own, and with a mask the longest CTAs run first. Each goes from its last step to its first.
+// The keys of a CTA, its split of the heads that share them, and the steps of queries that see any of them. CTAs add to dq of a step in
+// the order of their keys. They are launched in that order, too: the first keys of several splits, then their next keys. So a CTA
+// begins some time after the one whose turn comes before its own, and with a mask the longest CTAs run first. Each goes from its
+// last step to its first.
 // With block lists, CTAs with later keys are launched first and add first, one head at a time.
 template <class Config>
 struct KeyWork {
@@ -81,7 +84,9 @@ struct KeyWork {
   // CTAs of so many heads are launched together, and so many CTAs at most: what they read and add to stays in the L2 cache.
   static constexpr i32 kHeadsTogether = kHasLists ? 1 : kShares ? 8 : 16, kTogether = kShares ? 512 : 1024;
 
-  i32 batch, group, heads;  // heads that share the keys
+  i32 batch, group;  // group: of heads that share the keys
+  i32 line, splits;  // line: the number of its split, among all
+  i32 heads;         // a split has
   SideTile tile;
   i32 first, last;  // steps
   i32 lag;          // keys before its own number that a query sees
@@ -95,9 +100,12 @@ struct KeyWork {
     const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
     const i32 many = max(min(kTogether / tiles, kHeadsTogether), 1);
     const i32 first_line = at / (many * tiles) * many;
-    const i32 lines = min(many, a.k.size[0] * a.k.size[2] - first_line), among = at - first_line * tiles;
-    const i32 line = first_line + among % lines, n = among / lines;
-    batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
+    const i32 all = i32(gridDim.x) / tiles;
+    const i32 lines = min(many, all - first_line), among = at - first_line * tiles;
+    const i32 n = among / lines;
+    line = first_line + among % lines, splits = all / (a.k.size[0] * a.k.size[2]);
+    batch = line / splits / a.k.size[2], group = line / splits % a.k.size[2];
+    heads = a.q.size[2] / a.k.size[2] / splits;
     tile = key_tile<Facts<Config>::kHasParts>(a, kHasLists ? tiles - 1 - n : n, kKeys);
     const AttentionMask mask = attention_mask(a, tile.sequence);
     lag = i32(mask.left - mask.shift < kFar ? mask.left - mask.shift : kFar);
@@ -111,7 +119,7 @@ struct KeyWork {
   // The number of CTAs that add to dq of that step before this one: those with earlier keys. They were
   // launched earlier.
   u32 before(i32 step) const { return u32(block() - max(step * kQueries - lag, 0) / kKeys); }
-  i32 head(i32 n) const { return group * heads + n; }
+  i32 head(i32 n) const { return (group * splits + line % splits) * heads + n; }
   i32 steps() const { return heads * (last - first); }
 };
 
@@ -185,15 +193,42 @@ struct Prepare : Facts<Config> {
   }
 };
 
-// One CTA for each step of each head: dq from the order of sums to rows.
+// Stores columns of the rows of dk or dv that a thread has parts of, from `first` on of those of its group of warps `w`.
+template <class Config, i32 kCount>
+__forceinline__ void store_keys(const Tensor& to, const KeyWork<Config>& work, u32 w, u32 thread, i32 first,
+                                const float (&sums)[kCount], float by) {
+  using F = Facts<Config>;
+  const i32 first_key =
+      work.tile.row + (F::kShares ? 0 : i32(w) * 64) + i32(thread / 32 * 16 + thread % 32 / 4);
+  first += F::kShares ? i32(w) * F::kColumns : 0;
+#pragma unroll
+  for (i32 r = 0; r < 2; ++r) {
+    const i32 key = first_key + 8 * r;
+    if (key >= work.tile.sequence.keys()) continue;
+    const i64 at = work.batch * to.stride[0] + (work.tile.sequence.key_begin + key) * to.stride[1] +
+                   work.group * to.stride[2];
+    u32* const words = reinterpret_cast<u32*>(to.data + (at + first) * 2) + thread % 4;
+#pragma unroll
+    for (i32 j = 0; j < kCount / 4; ++j)
+      if (first + 8 * j < to.size[3])
+        words[4 * j] = pack_pair<F::kType>(sums[4 * j + 2 * r] * by, sums[4 * j + 2 * r + 1] * by);
+  }
+}
+
+// One CTA for each step of each head: dq from the order of sums to rows. Where heads are split, then some for the keys of each CTA of a
+// first split: dk and dv, added up in the order of splits.
 template <class Config>
 struct Finish : Facts<Config> {
   using F = Facts<Config>;
-  using F::kType, F::kHasParts, F::kHasLists, F::kDim, F::kHalf, F::kKeys;
+  using F::kType, F::kHasParts, F::kHasLists, F::kDim, F::kHalf, F::kKeys, F::kColumns, F::kSumWords;
   static constexpr u32 kThreads = 256;
+  static constexpr i32 kWords = heddle::flash_attention_backward::kJoinedWords,
+                       kJoining = heddle::flash_attention_backward::joining_ctas(kDim);
 
   static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
     const AttentionRoom room(a, kDim);
+    const i32 all = a.q.size[0] * a.q.size[2] * room.steps;
+    if (i32(blockIdx.x) >= all) return join(a, room, workspace, i32(blockIdx.x) - all);
     const i32 step = i32(blockIdx.x) % room.steps, line = i32(blockIdx.x) / room.steps;
     const SideTile tile = query_tile<kHasParts>(a, step);
     const u32 w = threadIdx.x / 128, thread = threadIdx.x % 128, t = thread % 4;
@@ -242,6 +277,31 @@ struct Finish : Facts<Config> {
         *reinterpret_cast<uint4*>(to.data + place * 2) = {own[0], own[1], own[2], own[3]};
       }
     }
+  }
+
+ private:
+  static void join(const FlashAttentionBackward& a, const AttentionRoom& room, const u8* workspace, i32 at) {
+    const i32 first = at % kJoining * kWords, tile = at / kJoining % room.tiles,
+              line = at / kJoining / room.tiles;
+    const i32 splits = splits_of_heads(a, room);
+    KeyWork<Config> work;
+    work.batch = line / a.k.size[2], work.group = line % a.k.size[2];
+    work.tile = key_tile<kHasParts>(a, tile, kKeys);
+    const float4* from = reinterpret_cast<const float4*>(workspace + room.sums) +
+                         (i64(line) * splits * room.tiles + tile) * kSumWords + first * kThreads +
+                         threadIdx.x;
+    float sums[4 * kWords] = {};
+#pragma unroll 2
+    for (i32 n = 0; n < splits; ++n, from += i64(room.tiles) * kSumWords) {
+#pragma unroll
+      for (i32 j = 0; j < kWords; ++j) {
+        const float4 f = from[j * kThreads];
+        sums[4 * j] += f.x, sums[4 * j + 1] += f.y, sums[4 * j + 2] += f.z, sums[4 * j + 3] += f.w;
+      }
+    }
+    const bool is_dv = first >= kColumns / 8;
+    store_keys(is_dv ? a.dv : a.dk, work, threadIdx.x / 128, threadIdx.x % 128, first % (kColumns / 8) * 8,
+               sums, is_dv ? 1 : scale_of(a));
   }
 };
 

@@ -52,7 +52,7 @@ inline std::vector<AttentionExample> plain_attention_examples() {
       {.batch = 2, .queries = 37, .keys = 131, .heads = 6, .groups = 2, .dim = 20, .causal = true},
       {.queries = 67, .keys = 40, .dim = 16, .causal = true},  // the first rows see nothing
       {.queries = 67, .keys = 40, .dim = 16, .causal = true, .sinks = true},
-      {.queries = 150, .keys = 150, .heads = 2, .groups = 1, .dim = 16, .left = 20, .right = 3},
+      {.queries = 150, .keys = 150, .heads = 4, .groups = 1, .dim = 16, .left = 20, .right = 3},
       {.queries = 33, .keys = 140, .dim = 16, .causal = true, .left = 64, .offset = -70},
       {.batch = 2,
        .queries = 9,

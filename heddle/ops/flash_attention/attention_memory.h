@@ -44,6 +44,15 @@ namespace flash_attention_backward {
 constexpr tile::OperandTile score_tile(i32 dim) {
   return head_tile(block_keys(dim), kStepQueries);
 }
+// Columns of dk and dv that a group of warps has: each half of them where groups share keys.
+constexpr i32 columns_of(i32 dim) {
+  return block_keys(dim) == 64 ? dim / 2 : dim;
+}
+// CTAs that add up dk and dv of some keys, where heads are split. A thread has as many words of 16 bytes.
+constexpr i32 kJoinedWords = 4;
+constexpr i32 joining_ctas(i32 dim) {
+  return columns_of(dim) / 4 / kJoinedWords;
+}
 // Slots of the rings of queries and dy, and places on chip for dq of a step.
 constexpr i32 stages_of(i32 dim) {
   return block_keys(dim) == 64 ? 1 : 2;

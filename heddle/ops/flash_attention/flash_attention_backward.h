@@ -79,14 +79,17 @@ inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
 //   dq      f32 [B, H, steps, 2, 64 * dim / 2], each half in the order of a product's sums
 //   later   with block lists, u32 [lists, tiles + 1]: how many CTAs' keys a list names from each tile on
 //   named   u32 [lists, tiles + 1]: 1 for the keys of each CTA that a list names
+//   sums    where heads are split, f32 [B, G, splits, tiles, keys * dim * 2]: dk and dv of each split
 struct AttentionRoom {
   i32 steps;      // a head has
+  i32 tiles;      // keys have
   i64 lists;      // blocks of queries that have one
   i64 later_row;  // bytes
-  i64 rows, dq, later, named, bytes;
+  i64 rows, dq, later, named, sums;
 
   AttentionRoom(const FlashAttentionBackward& a, i32 dim)
       : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)),
+        tiles(attention_tiles(a.k.size[1], block_keys(dim), a.cu_seqlens_k)),
         lists(0),
         later_row(4 * (i64(blocks_of(a.k.size[1], block_keys(dim))) + 1)) {
     const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
@@ -96,8 +99,34 @@ struct AttentionRoom {
     dq = rows + 2 * all * row;
     later = dq + all * row * dim;
     named = later + lists * later_row;
-    bytes = named + lists * later_row;
+    sums = named + lists * later_row;
+  }
+  i64 bytes(const FlashAttentionBackward& a, i32 dim, i32 splits) const {
+    return sums +
+           (splits == 1 ? 0 : i64(a.k.size[0]) * a.k.size[2] * splits * tiles * block_keys(dim) * dim * 8);
   }
 };
+
+// CTAs that have the same keys, each for as many of the heads that share them: the number that fills the waves of a GPU best. It follows
+// from sizes alone, and so do the sums.
+inline i32 splits_of_heads(const FlashAttentionBackward& a, const AttentionRoom& room) {
+  constexpr i32 kProcessors = 132, kSurely = 8;  // an eighth of the time must be gained
+  constexpr i32 kCta = 3, kJoin = 3;  // in steps: what a CTA takes besides, and with splits; on an H200
+  if (a.kv_num_blocks.rank > 0 || a.cu_seqlens_k.rank > 0) return 1;  // not measured
+  constexpr i64 kMany = 1 << 20;
+  const i64 all = i64(room.tiles) * a.k.size[0] * a.k.size[2];
+  if (all > kMany) return 1;
+  const i32 ctas = i32(all), heads = a.q.size[2] / a.k.size[2];
+  i64 alone = 0, least = 0;
+  i32 best = 1;
+  for (i32 splits = 1; splits <= heads; ++splits) {
+    if (heads % splits != 0) continue;
+    const i64 waves = (ctas * splits + kProcessors - 1) / kProcessors;
+    const i64 cost = waves * (heads / splits * room.steps + kCta + (splits > 1 ? kJoin : 0));
+    if (splits == 1) alone = cost;
+    if (splits == 1 || cost < least) least = cost, best = splits;
+  }
+  return least * kSurely < alone * (kSurely - 1) ? best : 1;
+}
 
 }  // namespace heddle

@@ -40,14 +40,12 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
   return {};
 }
 
-KernelLaunch main_launch(const FlashAttentionBackward& a) {
+KernelLaunch main_launch(const FlashAttentionBackward& a, i64 ctas) {
   const i32 dim = dim_of(a);
   const tile::OperandTile queries = head_tile(kStepQueries, dim), keys = head_tile(block_keys(dim), dim);
   const tile::Budget budget = kernel_budget(dim);
-  const i64 tiles = attention_tiles(a.k.size[1], keys.rows, a.cu_seqlens_k);
-  KernelLaunch launch{.grid = u32(tiles * a.k.size[0] * a.k.size[2]),
-                      .threads = u32(budget.threads()),
-                      .shared_bytes = budget.shared_bytes()};
+  KernelLaunch launch{
+      .grid = u32(ctas), .threads = u32(budget.threads()), .shared_bytes = budget.shared_bytes()};
   launch.maps = {head_map(offsetof(FlashAttentionBackward, q), a.q, queries),
                  head_map(offsetof(FlashAttentionBackward, k), a.k, keys),
                  head_map(offsetof(FlashAttentionBackward, v), a.v, keys),
@@ -62,12 +60,15 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
   const AttentionRoom room(a, dim_of(a));
+  const i32 splits = splits_of_heads(a, room);
   const i64 steps = i64(a.q.size[0]) * a.q.size[2] * room.steps;
+  const i64 tiles = i64(room.tiles) * a.k.size[0] * a.k.size[2];
+  const i64 joining = splits > 1 ? tiles * joining_ctas(dim_of(a)) : 0;
   plan.launches = {{.name = "Prepare",
                     .grid = u32((steps * kStepQueries + kSideThreads - 1) / kSideThreads),
                     .threads = kSideThreads},
-                   main_launch(a),
-                   {.name = "Finish", .grid = u32(steps), .threads = kSideThreads}};
+                   main_launch(a, tiles * splits),
+                   {.name = "Finish", .grid = u32(steps + joining), .threads = kSideThreads}};
   if (a.kv_num_blocks.rank > 0)
     plan.launches.insert(plan.launches.begin(),
                          {.name = "Order", .grid = u32(room.lists), .threads = kSideThreads});
@@ -77,7 +78,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
                     {"dim", dim_of(a)},
                     {"softcap", a.softcap > 0 ? 1 : 0},
                     {"spills", modifies_scores ? 320 : 192}};
-  plan.workspace_bytes = room.bytes;
+  plan.workspace_bytes = room.bytes(a, dim_of(a), splits);
   plan.cleared_bytes = room.rows;
   return plan;
 }

@@ -51,7 +51,7 @@ template <class Config>
 struct Kernel : Facts<Config> {
   using F = Facts<Config>;
   using F::kType, F::kHasParts, F::kHasLists, F::kHasBias, F::kHasAlibi, F::kModifiesScores, F::kDim,
-      F::kHalf, F::kBends;
+      F::kHalf, F::kBends, F::kColumns;
   using Score = typename F::Score;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK;
@@ -62,7 +62,6 @@ struct Kernel : Facts<Config> {
                                      kScoreTile = heddle::flash_attention_backward::score_tile(kDim),
                                      kQueriesAsDepth = kQueryTile.turned(), kKeysAsDepth = kKeyTile.turned();
   static constexpr i32 kQueries = kStepQueries, kStages = heddle::flash_attention_backward::stages_of(kDim);
-  static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
   static constexpr i32 kOwn =
       kShares ? kQueries / 2 : kQueries;   // queries of a step whose scores a group makes
   static constexpr u32 kPlaces = kStages;  // on chip for dq of a step
@@ -120,7 +119,7 @@ struct Kernel : Facts<Config> {
       return;
     }
     enter<Kernel, "multiply">();
-    Group(chip, a).run();
+    Group(chip, a, workspace).run();
   }
 
   // The number of the sequence's first step of a head among all, for the workspace.
@@ -264,6 +263,7 @@ struct Kernel : Facts<Config> {
   struct Group {
     const Chip& chip;
     const FlashAttentionBackward& a;
+    u8* const workspace;
     const u32 w = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
     // Halves of those of the CTA.
     const u32 own_keys = kShares ? 0 : w, own_columns = kShares ? w : 0, own_queries = kShares ? w * kOwn : 0;
@@ -276,8 +276,8 @@ struct Kernel : Facts<Config> {
     typename Ring::Place place;
     u32 lap = 0;  // changes every second step where the rings have one slot
 
-    Group(const Chip& on_chip, const FlashAttentionBackward& args)
-        : chip(on_chip), a(args), scale(scale_of(args)) {}
+    Group(const Chip& on_chip, const FlashAttentionBackward& args, u8* room)
+        : chip(on_chip), a(args), workspace(room), scale(scale_of(args)) {}
 
     bool is_leader() const { return thread == 0; }
     i32 first_key(const Work& work) const { return work.tile.row + i32(own_keys) * 64; }
@@ -312,8 +312,7 @@ struct Kernel : Facts<Config> {
         take_step(head, query);
         if (query == begin) ++head, query = end;
       }
-      store(a.dk, dk, scale);
-      store(a.dv, dv, 1);
+      store();
     }
     void run_listed() {
       wait_for_keys();
@@ -329,8 +328,7 @@ struct Kernel : Facts<Config> {
         if (t == 0 || kPlaces == 2) wait_for_place();
         say({0, -1, 0});
       }
-      store(a.dk, dk, scale);
-      store(a.dv, dv, 1);
+      store();
     }
     // Hands a step on, with its dq.
     void say(const Listed& listed) {
@@ -578,20 +576,20 @@ struct Kernel : Facts<Config> {
         arch::arrive(chip.dq_full + 8 * turn_of_step());
     }
 
-    void store(const Tensor& to, const float (&sums)[kColumns / 2], float by) const {
+    void store() const {
       const Work work = chip.shared_work().load();
-      const i32 first_column = i32(own_columns) * kColumns;
+      if (work.splits == 1) {
+        store_keys(a.dk, work, w, thread, 0, dk, scale), store_keys(a.dv, work, w, thread, 0, dv, 1);
+        return;
+      }
+      const AttentionRoom room(a, kDim);
+      float4* const to = reinterpret_cast<float4*>(workspace + room.sums) +
+                         (i64(work.line) * room.tiles + work.block()) * F::kSumWords + threadIdx.x - 128;
+      constexpr i32 kWords = kColumns / 8;
 #pragma unroll
-      for (i32 r = 0; r < 2; ++r) {
-        const i32 key = first_key(work) + i32(row) + 8 * r;
-        if (key >= work.tile.sequence.keys()) continue;
-        const i64 at = work.batch * to.stride[0] + (work.tile.sequence.key_begin + key) * to.stride[1] +
-                       work.group * to.stride[2];
-        u32* const words = reinterpret_cast<u32*>(to.data + (at + first_column) * 2) + lane() % 4;
-#pragma unroll
-        for (i32 j = 0; j < kColumns / 8; ++j)
-          if (first_column + 8 * j < to.size[3])
-            words[4 * j] = pack_pair<kType>(sums[4 * j + 2 * r] * by, sums[4 * j + 2 * r + 1] * by);
+      for (i32 j = 0; j < kWords; ++j) {
+        to[j * 256] = {dk[4 * j], dk[4 * j + 1], dk[4 * j + 2], dk[4 * j + 3]};
+        to[(kWords + j) * 256] = {dv[4 * j], dv[4 * j + 1], dv[4 * j + 2], dv[4 * j + 3]};
       }
     }
   };
