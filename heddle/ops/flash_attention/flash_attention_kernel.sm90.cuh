@@ -353,7 +353,8 @@ struct Kernel {
       for (i32 i = 0; i < kKeys / 2; ++i) {
         const AttentionRange& range = seen[i / 2 % 2];
         const i32 at = key_of(begin, i);
-        const bool is_seen = bits[i / 2 % 2] >> (i / 4 * 2 + i % 2) & 1;
+        // Blocks of more than 128 keys have no bits for all, and no function that masks.
+        const bool is_seen = !Score::kMasks || (bits[i / 2 % 2] >> (i / 4 * 2 + i % 2) & 1) != 0;
         if (!is_seen || at < range.begin || at >= range.end) s[i] = RunningSoftmax::kMasked;
       }
     }
