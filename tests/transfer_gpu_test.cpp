@@ -148,20 +148,16 @@ std::vector<CallerTensor> changed(const std::string& folder, MemorySpace& space,
   return tensors;
 }
 
-// The parameter says whether the GPU packs what lies in its memory.
-class WeightsOnGpu : public TransferGpu, public testing::WithParamInterface<bool> {
+class WeightsOnGpu : public TransferGpu {
  protected:
   void SetUp() override {
     TransferGpu::SetUp();
-    if (!IsSkipped() && GetParam() && !why_no_compiler().empty())
-      GTEST_SKIP() << "nothing compiles the kernels: " << why_no_compiler();
+    if (!IsSkipped() && !why_no_compiler().empty())
+      GTEST_SKIP() << "nothing compiles the kernels that pack: " << why_no_compiler();
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Packed, WeightsOnGpu, testing::Bool(),
-                         [](const auto& tested) { return tested.param ? "ByTheGpu" : "ByTheHost"; });
-
-TEST_P(WeightsOnGpu, AreThoseOfTheHost) {
+TEST_F(WeightsOnGpu, AreThoseOfTheHost) {
   for (const char* name : {"llama-bias", "gpt2-tiny", "mixtral-bf16", "gemma-bf16"}) {
     const std::string folder = load_golden(name).folder;
     const std::shared_ptr<const TensorModel> model = open_model(folder);
@@ -179,15 +175,14 @@ TEST_P(WeightsOnGpu, AreThoseOfTheHost) {
       const auto values = model->replacing(std::make_shared<CallerTensors>(part, "update"));
       const auto before = content(graph, near, nullptr);
       near.update(graph, *values, 2, [] {});
-      far.update(
-          graph, *values, 2, [] {}, GetParam());
+      far.update(graph, *values, 2, [] {});
       EXPECT_EQ(content(graph, far, &space()), content(graph, near, nullptr)) << name;
       EXPECT_NE(content(graph, near, nullptr), before) << name;
     }
   }
 }
 
-TEST_P(WeightsOnGpu, ThatAreNotFiniteAreRefusedWithTheirPlace) {
+TEST_F(WeightsOnGpu, ThatAreNotFiniteAreRefusedWithTheirPlace) {
   const std::string folder = load_golden("llama2-tiny").folder;
   const std::shared_ptr<const TensorModel> model = open_model(folder);
   EngineOptions options{.executor = "threads"};
@@ -204,8 +199,7 @@ TEST_P(WeightsOnGpu, ThatAreNotFiniteAreRefusedWithTheirPlace) {
   const auto values = model->replacing(std::make_shared<CallerTensors>(tensors, "update"));
   bool changes = false;
   try {
-    store.update(
-        graph, *values, 2, [&] { changes = true; }, GetParam());
+    store.update(graph, *values, 2, [&] { changes = true; });
     ADD_FAILURE() << "was not refused";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
