@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/backend/cuda/executors/panel_packer.h"
 #include "heddle/backend/cuda/runtime/memory.h"
 #include "heddle/base/error.h"
@@ -125,6 +126,7 @@ class DeviceSpace : public MemorySpace {
     return {buffer, buffer->data()};
   }
   std::unique_ptr<PanelPacker> panel_packer() override {
+    if (!why_no_compiler().empty()) return nullptr;  // programs that were made ahead of time need none
     const ContextScope scope(stream_.context());
     return make_panel_packer(device_);
   }
