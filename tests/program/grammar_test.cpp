@@ -37,7 +37,7 @@ TEST(Grammar, HelpAndVersionInEveryForm) {
 TEST(Grammar, AskedForAnotherNameItNamesTheNearest) {
   expect_words(refusal({"genrate"}), {"'genrate' is not a command; did you mean generate?"});
   expect_words(refusal({"run"}), {"heddle chat MODEL", "heddle generate MODEL"});
-  expect_words(refusal({"serve"}), {"heddle is no server"});
+  expect_words(refusal({"server", "m"}), {"did you mean serve?"});
   expect_words(refusal({"pull", "x"}), {"hf download"});
   expect_words(refusal({"generate", kStoryteller, "--promt", "x"}),
                {"unknown flag --promt; did you mean --prompt?"});

@@ -191,7 +191,6 @@ struct OtherWord {
 constexpr OtherWord kOtherWords[] = {
     {"run", "heddle chat MODEL talks with a model, heddle generate MODEL continues a text"},
     {"complete", "heddle generate MODEL continues a text"},
-    {"serve", "heddle is no server: heddle chat MODEL, heddle generate MODEL --prompts FILE, or Python"},
     {"pull", "a model is a folder: hf download NAME --local-dir FOLDER"},
     {"download", "a model is a folder: hf download NAME --local-dir FOLDER"},
     {"list", "heddle models lists the families of models that run"},
