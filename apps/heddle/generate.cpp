@@ -272,7 +272,7 @@ void add_generate(CLI::App& app) {
       "--draft", &flags->draft,
       "guess tokens where the text repeats itself: greedy answers go on by several tokens a step where the "
       "model agrees, and stay as they are",
-      {.choices = "none, ngram"});
+      {.group = kChoiceGroup, .choices = "none, ngram"});
   command.argument("--echo,!--no-echo", &flags->echo, "print the prompt before its continuation",
                    {.group = kPrintGroup});
   command.footer(

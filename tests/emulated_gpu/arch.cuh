@@ -249,6 +249,16 @@ inline void store_matrices(OnChip row, Words... words) {
   for (u32 i = 0; i < sizeof...(words); ++i)
     std::memcpy(reinterpret_cast<u8*>(rows[8 * i + lane / 4]) + lane % 4 * 4, &all[i], 4);
 }
+// Same, transposed: elements l / 4 of rows 2 c and 2 c + 1.
+template <class... Words>
+inline void store_transposed(OnChip row, Words... words) {
+  const auto* rows = emulated::exchange(reinterpret_cast<u64>(row.at));
+  const u32 lane = threadIdx.x % 32;
+  const u32 all[] = {words...};
+  for (u32 i = 0; i < sizeof...(words); ++i)
+    for (u32 k = 0; k < 2; ++k)
+      reinterpret_cast<u16*>(rows[8 * i + lane % 4 * 2 + k])[lane / 4] = u16(all[i] >> (16 * k));
+}
 inline void store_shared(OnChip at, float first, float second) {
   reinterpret_cast<float*>(at.at)[0] = first, reinterpret_cast<float*>(at.at)[1] = second;
 }
