@@ -57,30 +57,7 @@ inline u32 multiply_add_f16(u32 a, u32 b, u32 c) {
   return sums;
 }
 
-// Two f8e4m3 in the low half of `bits`, or in the high one; the first one is lower.
-template <bool kHigh = false>
-inline void from_e4m3(u32 bits, float& first, float& second) {
-#if __CUDA_ARCH__ >= 890
-  u32 halves;
-  if constexpr (kHigh)
-    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.rn.f16x2.e4m3x2 %0, high;}"
-        : "=r"(halves)
-        : "r"(bits));
-  else
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(bits)));
-  first = from_f16(u16(halves)), second = from_f16(u16(halves >> 16));
-#else
-  // The bits of an f16 that is 2^8 times less, except for NaN.
-  const auto convert = [](u32 byte) {
-    const float value = from_f16(u16((byte & 0x80) << 8 | (byte & 0x7f) << 7)) * 256.0f;
-    return (byte & 0x7f) == 0x7f ? __int_as_float(0x7fffffff) : value;
-  };
-  constexpr u32 kShift = kHigh ? 16 : 0;
-  first = convert(bits >> kShift), second = convert(bits >> (kShift + 8));
-#endif
-}
-
-// Two f8e4m3 as two f16, which hold them exactly.
+// Two f8e4m3 in the low half of `bits`, or in the high one, as two f16, which hold them exactly; the first one is lower.
 template <bool kHigh = false>
 inline u32 from_e4m3_to_f16(u32 bits) {
 #if __CUDA_ARCH__ >= 890
@@ -96,6 +73,23 @@ inline u32 from_e4m3_to_f16(u32 bits) {
   // The bits of two f16 that are 2^8 times less, and have no NaN.
   const u32 two = __byte_perm(bits, 0, kHigh ? 0x3424 : 0x1404);
   return multiply_add_f16((two & 0x80008000) | (two >> 1 & 0x3f803f80), 0x5c005c00, 0x80008000);
+#endif
+}
+
+// Two f8e4m3, as from_e4m3_to_f16() takes them, as two f32.
+template <bool kHigh = false>
+inline void from_e4m3(u32 bits, float& first, float& second) {
+#if __CUDA_ARCH__ >= 890
+  const u32 halves = from_e4m3_to_f16<kHigh>(bits);
+  first = from_f16(u16(halves)), second = from_f16(u16(halves >> 16));
+#else
+  // The bits of an f16 that is 2^8 times less, except for NaN.
+  const auto convert = [](u32 byte) {
+    const float value = from_f16(u16((byte & 0x80) << 8 | (byte & 0x7f) << 7)) * 256.0f;
+    return (byte & 0x7f) == 0x7f ? __int_as_float(0x7fffffff) : value;
+  };
+  constexpr u32 kShift = kHigh ? 16 : 0;
+  first = convert(bits >> kShift), second = convert(bits >> (kShift + 8));
 #endif
 }
 
