@@ -13,8 +13,8 @@ std::string why_not(const GatedDeltaRuleBackward& a) {
     if (std::string why = why_rows(name, *tensor, kType, kMostDeltaDim); !why.empty()) return why;
   for (const auto& [name, tensor] : {std::pair{"v", &a.v}, {"dy", &a.dy}, {"dv", &a.dv}})
     if (std::string why = why_rows(name, *tensor, kType, kMostColumns); !why.empty()) return why;
-  return first_reason({why_rows("error", a.error, DType::kF32, kMostColumns), why_dense("starts", a.starts),
-                       why_dense("ds0", a.ds0)});
+  return first_of({why_rows("error", a.error, DType::kF32, kMostColumns), why_dense("starts", a.starts),
+                   why_dense("ds0", a.ds0)});
 }
 
 }  // namespace

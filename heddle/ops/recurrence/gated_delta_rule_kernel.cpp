@@ -9,11 +9,10 @@ KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
   constexpr i32 kMostColumns = 256;
   constexpr DType kType = DType::kBf16;
   KernelPlan plan{.file = "sm80"};
-  plan.why_not =
-      first_reason({why_rows("q", a.q, kType, kMostDeltaDim), why_rows("k", a.k, kType, kMostDeltaDim),
-                    why_rows("v", a.v, kType, kMostColumns), why_rows("y", a.y, kType, kMostColumns),
-                    why_rows("error", a.error, DType::kF32, kMostColumns), why_dense("starts", a.starts),
-                    why_dense("last", a.last)});
+  plan.why_not = first_of({why_rows("q", a.q, kType, kMostDeltaDim), why_rows("k", a.k, kType, kMostDeltaDim),
+                           why_rows("v", a.v, kType, kMostColumns), why_rows("y", a.y, kType, kMostColumns),
+                           why_rows("error", a.error, DType::kF32, kMostColumns),
+                           why_dense("starts", a.starts), why_dense("last", a.last)});
   if (!plan.why_not.empty()) return plan;
   const i32 dim = a.q.size[3], columns = a.v.size[3], warps = delta_warps(columns);
   const i64 heads = i64(a.q.size[0]) * a.q.size[2], chunks = heads * delta_chunks(a.q.size[1]);

@@ -10,24 +10,15 @@
 #include "heddle/ir/rules.h"
 #include "heddle/kit/arch/target.h"
 #include "heddle/kit/move/box.h"
+#include "heddle/kit/why_not.h"
 #include "heddle/ops/sympow/sympow_memory.h"
 
 namespace heddle {
 
 constexpr i32 kMostKernelColumns = 128;
 
-// The reason why a tensor [., ., ., columns] of `dtype` is not taken: rows must begin at multiples of 16 bytes.
 inline std::string why_rows(const char* name, const Tensor& tensor, DType dtype) {
-  if (tensor.dtype != dtype)
-    return fmt::format("{} is {}; must be {}", name, heddle::name(tensor.dtype), heddle::name(dtype));
-  if (tensor.size[3] % 8 != 0 || tensor.size[3] > kMostKernelColumns)
-    return fmt::format("{} has rows of {}; must be a multiple of 8, at most {}", name, tensor.size[3],
-                       kMostKernelColumns);
-  for (int d = 0; d < 3; ++d)
-    if (tensor.stride[d] * size_of(dtype) % 16 != 0)
-      return fmt::format("{} has strides of {} elements; rows must begin at multiples of 16 bytes", name,
-                         tensor.stride[d]);
-  return {};
+  return why_rows(name, tensor, dtype, 8, kMostKernelColumns);
 }
 
 // The reason why the past is not read, which is four bytes at a time.
@@ -41,13 +32,6 @@ inline std::string why_past(const Tensor& past, DType dtype) {
 inline std::string why_dtype(const char* name, DType dtype) {
   if (dtype == DType::kBf16 || dtype == DType::kF16) return {};
   return fmt::format("{} is {}; must be bf16 or f16", name, heddle::name(dtype));
-}
-
-// The first reason that is one.
-inline std::string first_of(std::initializer_list<std::string> reasons) {
-  for (const std::string& reason : reasons)
-    if (!reason.empty()) return reason;
-  return {};
 }
 
 // Kernels of rows give each row some neighbouring lanes of eight elements (row_lanes_kernel.sm80.cuh).
