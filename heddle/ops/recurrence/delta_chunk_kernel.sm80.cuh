@@ -110,6 +110,18 @@ struct Left {
   }
 };
 
+// The right operand of a product, [16, 8], of columns of floats: value(i) is a lane's value i rows below its first one.
+struct Right {
+  u32 high[2], low[2];
+
+  template <class Value>
+  static Right of(i32 row, Value&& value) {
+    const Halves first = Halves::of(value(row), value(row + 1)),
+                 second = Halves::of(value(row + 8), value(row + 9));
+    return {{first.high, second.high}, {first.low, second.low}};
+  }
+};
+
 // sums += left right, the smaller products first.
 inline void add_product(float (&sums)[4], const Left& left, const u32 (&right)[2]) {
   arch::multiply_add<true>(sums, left.low, right);
@@ -185,6 +197,16 @@ inline void multiply_square(Square&& square, const u8* rows, Use&& use) {
           use(16 * m + i32(lane()) / 4 + 8 * half, n + 8 * t + i32(lane()) % 4 * 2, sums[m][t][2 * half],
               sums[m][t][2 * half + 1]);
   }
+}
+
+// Stores prepared keys, a square times the keys on chip, to a record.
+template <class Record, i32 kDim, i32 kThreads, class Square>
+inline void store_keys(u8* record, const u8* keys, Square&& square) {
+  multiply_square<kDim, kThreads>(square, keys, [&](i32 i, i32 column, float first, float second) {
+    const Halves halves = Halves::of(first, second);
+    u32* const to = reinterpret_cast<u32*>(record + (i * kDim + column) * 2);
+    to[0] = halves.high, to[Record{kDim}.plane() / 4] = halves.low;
+  });
 }
 
 // The value, or NaN where it is infinite: fp64 has NaN in some of those places, as sums there have other parts.

@@ -88,13 +88,8 @@ struct Prepare {
         });
     const float all = decays[kDeltaChunk - 1];
     u8* const record = room.record(at);
-    multiply_square<kDim, kThreads>(
-        [&](i32 i, i32 j) { return inverse[i * kLine + j] * decay(all - decays[j]); }, keys,
-        [&](i32 i, i32 column, float first, float second) {
-          const Halves halves = Halves::of(first, second);
-          u32* const to = reinterpret_cast<u32*>(record + (i * kDim + column) * 2);
-          to[0] = halves.high, to[DeltaBackwardRecord{kDim}.plane() / 4] = halves.low;
-        });
+    store_keys<DeltaBackwardRecord, kDim, i32(kThreads)>(
+        record, keys, [&](i32 i, i32 j) { return inverse[i * kLine + j] * decay(all - decays[j]); });
     if (warp == 0) {
       float* const factors = reinterpret_cast<float*>(record + 2 * DeltaBackwardRecord{kDim}.plane());
       const float before = decay(decays[lane()]);

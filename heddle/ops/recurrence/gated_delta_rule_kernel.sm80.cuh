@@ -53,7 +53,8 @@ struct Prepare {
     __syncthreads();
     store_values(a, chunk, inverse, values);
     u8* const record = workspace + i64(at) * DeltaRecord{kDim}.bytes();
-    store_keys(record, inverse, decays, keys);
+    store_keys<DeltaRecord, kDim, i32(kThreads)>(
+        record, keys, [&](i32 i, i32 j) { return inverse[i * kLine + j] * decay(decays[j]); });
     if (warp == 0) {
       float* const factors = reinterpret_cast<float*>(record + 2 * DeltaRecord{kDim}.plane());
       const float all = decays[kDeltaChunk - 1];
@@ -81,16 +82,6 @@ struct Prepare {
         [&](i32 i, i32 j) { return inverse[i * kLine + j]; }, values,
         [&](i32 i, i32 column, float first, float second) {
           if (chunk.has(i)) *reinterpret_cast<float2*>(chunk.at<4>(a.error, i, column)) = {first, second};
-        });
-  }
-
-  static void store_keys(u8* record, const float* inverse, const float* decays, const u8* keys) {
-    multiply_square<kDim, kThreads>(
-        [&](i32 i, i32 j) { return inverse[i * kLine + j] * decay(decays[j]); }, keys,
-        [&](i32 i, i32 column, float first, float second) {
-          const Halves halves = Halves::of(first, second);
-          u32* const to = reinterpret_cast<u32*>(record + (i * kDim + column) * 2);
-          to[0] = halves.high, to[DeltaRecord{kDim}.plane() / 4] = halves.low;
         });
   }
 };
@@ -226,14 +217,13 @@ struct Answer {
     const auto value = [&](i32 row) { return state[row * kColumns]; };
 #pragma unroll
     for (i32 s = 0; s < kDim / 16; ++s) {
-      const Halves first = Halves::of(value(16 * s), value(16 * s + 1));
-      const Halves second = Halves::of(value(16 * s + 8), value(16 * s + 9));
+      const Right right = Right::of(16 * s, value);
 #pragma unroll
       for (i32 m = 0; m < 2; ++m) {
         u32 left[4];
         load_left(left, queries + 16 * m * kPitch, kPitch, 16 * s);
-        arch::multiply_add<true>(sums[m], left, {first.low, second.low});
-        arch::multiply_add<true>(sums[m], left, {first.high, second.high});
+        arch::multiply_add<true>(sums[m], left, right.low);
+        arch::multiply_add<true>(sums[m], left, right.high);
       }
     }
   }
@@ -249,12 +239,11 @@ struct Answer {
     };
 #pragma unroll
     for (i32 s = 0; s < kDeltaChunk / 16; ++s) {
-      const Halves first = Halves::of(value(16 * s), value(16 * s + 1));
-      const Halves second = Halves::of(value(16 * s + 8), value(16 * s + 9));
+      const Right right = Right::of(16 * s, value);
 #pragma unroll
       for (i32 m = 0; m < 2; ++m) {
         const Left left = Left::of(16 * m, 16 * s, [&](i32 i, i32 j) { return scores[i * kLine + j]; });
-        add_product(sums[m], left, {first.high, second.high}, {first.low, second.low});
+        add_product(sums[m], left, right.high, right.low);
       }
     }
   }
