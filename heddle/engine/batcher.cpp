@@ -353,9 +353,12 @@ std::vector<std::vector<i32>> Batcher::guesses(std::span<const Part> parts) {
   for (const Part& part : parts) {
     Member& member = *part.member;
     const i32 most = std::min({each, member.job->left() - 1, engine_.max_context() - part.end});
-    std::vector<i32> tokens(member.job->prompt().begin(), member.job->prompt().end());
-    tokens.insert(tokens.end(), member.chosen.begin(), member.chosen.end());
-    made.push_back(member.draft.guess(tokens, most));
+    made.emplace_back();
+    if (member.draft.pause() == 0) {
+      std::vector<i32> tokens(member.job->prompt().begin(), member.job->prompt().end());
+      tokens.insert(tokens.end(), member.chosen.begin(), member.chosen.end());
+      made.back() = member.draft.guess(tokens, most);
+    }
     has_some |= !made.back().empty();
     pages += engine_.missing_pages(member.sequence->id(), part.end + i32(made.back().size()));
   }
