@@ -34,19 +34,23 @@ void run(Action action) {
   }
 }
 
-void check_rope(const heddle::RopeConfig& rope, const heddle::DecoderConfig& c) {
+void check_rope(const heddle::RopeConfig& rope, const heddle::DecoderConfig& c, int head_dim) {
   HEDDLE_CHECK(rope.theta > 0 && rope.low_freq_factor < rope.high_freq_factor && rope.factor > 0);
   HEDDLE_CHECK(rope.max_positions > 0 && rope.max_positions <= c.max_position_embeddings);
-  HEDDLE_CHECK(rope.rotary_dim > 0 && rope.rotary_dim % 2 == 0 && rope.rotary_dim <= c.head_dim);
+  HEDDLE_CHECK(rope.rotary_dim > 0 && rope.rotary_dim % 2 == 0 && rope.rotary_dim <= head_dim);
   HEDDLE_CHECK(rope.type != heddle::RopeType::kLongrope ||
                (int(rope.short_factor.size()) == rope.rotary_dim / 2 &&
                 rope.long_factor.size() == rope.short_factor.size()));
   HEDDLE_CHECK(rope.short_positions() > 0 && rope.short_positions() <= rope.max_positions);
 }
 
+void check_heads(const heddle::DecoderConfig& c, int kv_heads, int head_dim) {
+  HEDDLE_CHECK(kv_heads > 0 && c.num_attention_heads % kv_heads == 0 && head_dim % 2 == 0 && head_dim > 0);
+}
+
 void check_decoder(const heddle::DecoderConfig& c) {
-  HEDDLE_CHECK(c.num_attention_heads % c.num_key_value_heads == 0 && c.head_dim % 2 == 0 && c.head_dim > 0);
-  check_rope(c.rope, c);
+  check_heads(c, c.num_key_value_heads, c.head_dim);
+  check_rope(c.rope, c, c.head_dim);
 }
 
 void check_windows(const std::vector<int>& windows, const heddle::DecoderConfig& c) {
@@ -101,7 +105,16 @@ void read_gemma(const Config& config, Read read) {
   check_windows(c.windows, c);
   HEDDLE_CHECK(c.query_pre_attn_scalar > 0 && c.attn_logit_softcapping >= 0 &&
                c.final_logit_softcapping >= 0);
-  if (c.local_rope.max_positions > 0) check_rope(c.local_rope, c);
+  if (c.local_rope.max_positions > 0) check_rope(c.local_rope, c, c.head_dim);
+}
+
+void read_gemma4(const Config& config) {
+  const auto c = heddle::read_gemma4_config(config);
+  check_heads(c, c.num_key_value_heads, c.head_dim);
+  check_heads(c, c.global_kv_heads, c.global_head_dim);
+  check_rope(c.local_rope, c, c.head_dim);
+  check_rope(c.rope, c, c.global_head_dim);
+  check_windows(c.windows, c);
 }
 
 void read_mixtral(const Config& config) {
@@ -169,7 +182,8 @@ void read_all(const Config& config) {
        heddle::read_glm4_config, heddle::read_cohere_config, heddle::read_cohere2_config,
        heddle::read_starcoder2_config, heddle::read_stablelm_config, heddle::read_arcee_config,
        heddle::read_nemotron_config, heddle::read_gpt_neox_config, heddle::read_phi_config,
-       heddle::read_falcon_config, heddle::read_llama4_config, heddle::read_gemma4_config);
+       heddle::read_falcon_config, heddle::read_llama4_config);
+  run([&] { read_gemma4(config); });
   run([&] { (void)config.dtype(); });
 }
 
