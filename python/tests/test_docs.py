@@ -14,7 +14,9 @@ def run_page(page):
     exec(compile("\n".join(blocks), page, "exec"), {"__name__": "page"})
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md", "docs/tile_language.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/python.md", "docs/attention.md", "README.md", "docs/tile_language.md"]
+)
 def test_blocks_run_one_after_the_other(page, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     run_page(page)
