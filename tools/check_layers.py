@@ -58,6 +58,7 @@ PYTHON_LAYERS = {
     "heddle.env": 6,
     "heddle.flex": 6,
     "heddle.memory": 6,
+    "heddle.optim": 6,
     "heddle.power": 6,
     "heddle.segments": 6.25,
     "heddle.patching": 6.25,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from heddle import memory as memory
     from heddle import model as model
     from heddle import ops as ops
+    from heddle import optim as optim
     from heddle import settings as settings
     from heddle import torch as torch
     from heddle.attention import power_attention
@@ -102,7 +103,7 @@ __all__ = [
 # Dtypes, as an op of one's own declares them.
 f32, f16, bf16, i32 = "f32", "f16", "bf16", "i32"
 
-_MODULES = ("ops", "torch", "env", "memory", "model", "settings")
+_MODULES = ("ops", "torch", "env", "memory", "model", "optim", "settings")
 _HOMES = {
     "heddle.paths": ("set_backend", "last_path"),
     "heddle.megakernel": (

@@ -10,6 +10,7 @@
 #include "python/src/gradient.h"
 #include "python/src/graph.h"
 #include "python/src/model.h"
+#include "python/src/optimizer.h"
 #include "python/src/own_op.h"
 #include "python/src/package.h"
 #include "python/src/ranges.h"
@@ -204,6 +205,7 @@ NB_MODULE(_heddle, module) {
   add_model(module);
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
   add_graph(module);
+  add_optimizer(module);
   add_own_ops(module);
   add_scored_ops(module);
   add_package(module);

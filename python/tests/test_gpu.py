@@ -41,6 +41,20 @@ def test_attributes_and_several_shapes():
         numpy.testing.assert_allclose(out.numpy(), heddle.ops.gated_activation(x, kind="gelu"), atol=1e-5)
 
 
+def test_a_step_of_adamw_has_the_bits_of_the_host():
+    """Which an optimizer's states on both have to have."""
+    for columns in (64, 61):
+        values = [RANDOM.standard_normal((5, columns)).astype("f") for _ in range(4)]
+        values[3] = abs(values[3]) * 1e-3
+        host = [each.copy() for each in (values[0], *values[2:])]
+        options = {"lr": 1e-2, "weight_decay": 0.1, "grad_scale": 0.3, "step": 7}
+        heddle.ops.adamw(host[0], values[1], *host[1:], out=tuple(host), **options)
+        made = [on_gpu(numpy.zeros_like(each)) for each in host]
+        heddle.ops.adamw(*map(on_gpu, values), out=tuple(made), **options)
+        for ours, theirs in zip(made, host, strict=True):
+            numpy.testing.assert_array_equal(ours.numpy(), theirs)
+
+
 def test_no_rows():
     out = on_gpu(numpy.zeros((0, 64), "f"))
     assert heddle.ops.rms_norm(on_gpu(X[:0, 0]), on_gpu(W), out=out) is out
