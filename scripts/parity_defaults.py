@@ -30,7 +30,6 @@ from transformers.utils import logging
 
 # Nothing reads these but transformers itself. The default of pad_token_id lies outside of a small vocabulary.
 LEFT = {"model_type", "architectures", "dtype", "torch_dtype", "transformers_version", "pad_token_id"}
-UNUSED = ("mamba_", "time_step_limit")  # keys of layers that no checkpoint here has
 # Keys without which only one of both computes something, and heddle says so or has no need of the key.
 OTHERWISE = {
     "deepseek_v3: num_key_value_heads": "heddle has no need of it",
@@ -80,7 +79,7 @@ def without(config, path, value=None, null=False):
 def paths_of(config, prefix=()):
     """All keys of `config`, and those of the objects in it."""
     for key, value in config.items():
-        if key in LEFT or key.startswith(UNUSED):
+        if key in LEFT:
             continue
         yield (*prefix, key)
         if isinstance(value, dict):

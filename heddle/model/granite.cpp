@@ -5,7 +5,7 @@ namespace heddle::granite {
 namespace {
 
 Tensor layer(Builder& b, const GraniteConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
-  return granite_layer(b, c, l, x, rotary.table,
+  return granite_layer(b, c, l, x, granite_attention(b, c, l, rotary.table),
                        [&](Tensor h) { return gated_mlp(b, c, layer_path(l), h, c.mlp_bias); });
 }
 

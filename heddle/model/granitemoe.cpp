@@ -5,7 +5,7 @@ namespace heddle::granitemoe {
 namespace {
 
 Tensor layer(Builder& b, const GraniteMoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
-  return granite_layer(b, c, l, x, rotary.table, [&](Tensor h) {
+  return granite_layer(b, c, l, x, granite_attention(b, c, l, rotary.table), [&](Tensor h) {
     return granite_mixture(b, l, c.intermediate_size, c.hidden_act, c.experts, h);
   });
 }

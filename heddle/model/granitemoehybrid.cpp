@@ -1,6 +1,7 @@
-// Granite 4 (IBM, 2025) without layers of state spaces, as its smallest models are: Granite with an MLP that all tokens
-// take, next to a mixture of experts if it has one.
+// Granite 4 (IBM, 2025): Granite whose layers may have Mamba-2 in place of attention, with an MLP that all tokens take, next to a
+// mixture of experts if it has one.
 #include "heddle/model/build/granite.h"
+#include "heddle/model/build/mamba2.h"
 
 namespace heddle::granitemoehybrid {
 namespace {
@@ -17,15 +18,20 @@ Tensor mlp(Builder& b, const GraniteHybridConfig& c, i32 l, Tensor h) {
 }
 
 Tensor layer(Builder& b, const GraniteHybridConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
-  const Tensor table = c.turns ? rotary.table : Tensor{};
-  return granite_layer(b, c, l, x, table, [&](Tensor h) { return mlp(b, c, l, h); });
+  const GranitePart mixer =
+      c.attends[size_t(l)] ? granite_attention(b, c, l, c.turns ? rotary.table : Tensor{}) : [&](Tensor h) {
+        return mamba2(b, c.mamba, c.rms_norm_eps, layer_path(l) + "mamba.", h);
+      };
+  return granite_layer(b, c, l, x, mixer, [&](Tensor h) { return mlp(b, c, l, h); });
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
   const GraniteHybridConfig c = read_granitemoehybrid_config(config);
   DecoderModel model = granite_model(c);
   model.layer = layer_of(c, layer);
-  return define_decoder(c, tensors, std::move(model));
+  Definition made = define_decoder(c, tensors, std::move(model));
+  made.info.recurrent = has_mamba(c.attends);
+  return made;
 }
 
 }  // namespace
@@ -33,11 +39,13 @@ Definition define(const Config& config, const Inventory& tensors) {
 const Family& family() {
   static const Family family = {
       .model_type = "granitemoehybrid",
-      .doc = "Granite 4 without Mamba",
+      .doc = "Granite 4",
       .supports =
-          "shared MLPs with and without a mixture, with and without rotary embeddings, its four multipliers, "
-          "grouped heads, biases of attention, every rope_type, tied embeddings",
-      .refuses = "layers of state spaces (Mamba), rotary embeddings of a part of each head",
+          "layers of Mamba-2 and of attention in any order, shared MLPs with and without a mixture, with and "
+          "without rotary embeddings, its four multipliers, grouped heads, biases of attention and of "
+          "Mamba's "
+          "projections, every rope_type, tied embeddings",
+      .refuses = "rotary embeddings of a part of each head, time_step_limit",
       .define = define};
   return family;
 }

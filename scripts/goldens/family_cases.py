@@ -83,6 +83,16 @@ DELTA = {
     "linear_value_head_dim": 20,
 }
 DELTA_CHOICES = {"full_attention_interval": [2, 3], "linear_conv_kernel_dim": [4, 2], **partial(0.25, 0.5)}
+# Layers of Mamba-2.
+MAMBA = {
+    "mamba_n_heads": [4, 8],
+    "mamba_n_groups": [2, 1],
+    "mamba_d_state": [12, 40],
+    "mamba_d_conv": [4, 2],
+    "mamba_chunk_size": [64],
+    "mamba_conv_bias": [True, False],
+    "mamba_proj_bias": BIAS,
+}
 SHARED_EXPERT = EXPERTS | {"num_experts": 11, "shared_expert_intermediate_size": 23}
 PARALLEL = {"use_parallel_residual": [True, False]}
 FALCON_NEW = {"new_decoder_architecture": True}
@@ -145,15 +155,16 @@ FAMILIES = {
     ),
     "granitemoehybrid": Family(
         "GraniteMoeHybrid",
-        {"num_experts_per_tok": 2, "intermediate_size": 19, "mamba_n_heads": 1},
+        {"num_experts_per_tok": 2, "intermediate_size": 19},
         {
             **GRANITE,
+            **MAMBA,
             "shared_intermediate_size": [29, 40],
             "num_local_experts": [5, 0],
             "position_embedding_type": ["rope", None],
         },
         divided=True,
-        layer_type="full_attention",
+        layer_type="linear_attention full_attention",
     ),
     "llama4_text": Family(
         "Llama4",
@@ -449,11 +460,22 @@ GOLDENS = {
             "hidden_size": 80,
         },
     ),
-    "granitemoehybrid-tiny": ("granitemoehybrid", torch.float32, {}),
+    "granitemoehybrid-mamba": ("granitemoehybrid", torch.float32, {"hidden_size": 32}),
+    "granitemoehybrid-tiny": (
+        "granitemoehybrid",
+        torch.float32,
+        {"mamba_n_heads": 1, "layer_types": ["full_attention"] * 3},
+    ),
     "granitemoehybrid-dense": (
         "granitemoehybrid",
         torch.bfloat16,
-        {"num_local_experts": 0, "position_embedding_type": None, "tie_word_embeddings": True},
+        {
+            "num_local_experts": 0,
+            "position_embedding_type": None,
+            "tie_word_embeddings": True,
+            "mamba_n_heads": 1,
+            "layer_types": ["full_attention"] * 3,
+        },
     ),
     "llama4-tiny": ("llama4_text", torch.float32, SMALL),
     "gemma4-tiny": (

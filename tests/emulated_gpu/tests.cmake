@@ -73,7 +73,7 @@ foreach(op linear attention expert_linear rms_norm sample add)
   string(APPEND in_frames "*/${op}_megakernel:*/${op}_launches:")
 endforeach()
 foreach(op attention_merge embedding embedding_backward expert_bias gather_rows kv_append position_gain rope_table
-           sample_parts head_linear delta_rule short_convolution rope rope_rows route router expert_sum gated_activation head_norm softmax argmax copy column_sum
+           sample_parts head_linear delta_rule mamba2_scan short_convolution rope rope_rows route router expert_sum gated_activation head_norm softmax argmax copy column_sum
            reduce)
   string(APPEND in_frames "*/${op}_megakernel:")
 endforeach()

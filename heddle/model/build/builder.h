@@ -182,6 +182,13 @@ class Builder {
   };
   Tensor delta_rule(const std::string& name, Tensor x, Tensor gates, const std::string& at,
                     const DeltaHeads& heads);
+  // The state space of Mamba-2 of heddle/ops/recurrence. x: [T, x of all heads, B and C of all groups], dt: [T, heads]
+  struct StateHeads {
+    i32 heads = 1, dim = 1, groups = 1, state_dim = 1;
+    double least = 0;  // a step is at least this
+  };
+  Tensor mamba2_scan(const std::string& name, Tensor x, Tensor dt, const std::string& at,
+                     const StateHeads& heads);
   // Each row of x times the sigmoid of its gate. [T, N], [T, 1]
   Tensor gate_rows(const std::string& name, Tensor x, Tensor gate);
   // Adds a to the residual stream b.

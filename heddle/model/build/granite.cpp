@@ -2,15 +2,18 @@
 
 namespace heddle {
 
-Tensor granite_layer(Builder& b, const GraniteConfig& c, i32 l, Tensor x, Tensor rotary,
-                     const std::function<Tensor(Tensor h)>& mlp) {
-  const std::string at = layer_path(l);
-  const Norm norm{.eps = c.rms_norm_eps};
+GranitePart granite_attention(Builder& b, const GraniteConfig& c, i32 l, Tensor rotary) {
   SelfAttention attention = attention_of(c, l, rotary, c.attention_bias, c.attention_bias);
   attention.scores.scale = c.attention_multiplier;
+  return [&b, attention = std::move(attention)](Tensor h) { return self_attention(b, attention, h); };
+}
 
-  Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
-  h = b.scale("attention_scale", self_attention(b, attention, h), c.residual_multiplier);
+Tensor granite_layer(Builder& b, const GraniteConfig& c, i32 l, Tensor x, const GranitePart& mixer,
+                     const GranitePart& mlp) {
+  const std::string at = layer_path(l);
+  const Norm norm{.eps = c.rms_norm_eps};
+  Tensor h = mixer(b.norm("input_norm", x, at + "input_layernorm", norm));
+  h = b.scale("attention_scale", h, c.residual_multiplier);
   x = b.add("attention_residual", h, x);
   h = mlp(b.norm("post_norm", x, at + "post_attention_layernorm", norm));
   return b.add("mlp_residual", b.scale("mlp_scale", h, c.residual_multiplier), x);

@@ -10,9 +10,13 @@
 
 namespace heddle {
 
-// A layer whose second part is `mlp`. `rotary` may be missing: then no heads turn.
-Tensor granite_layer(Builder& b, const GraniteConfig& c, i32 l, Tensor x, Tensor rotary,
-                     const std::function<Tensor(Tensor h)>& mlp);
+// A layer of two parts, which are functions of normalised rows.
+using GranitePart = std::function<Tensor(Tensor h)>;
+Tensor granite_layer(Builder& b, const GraniteConfig& c, i32 l, Tensor x, const GranitePart& mixer,
+                     const GranitePart& mlp);
+
+// Its attention. `rotary` may be missing: then no heads turn.
+GranitePart granite_attention(Builder& b, const GraniteConfig& c, i32 l, Tensor rotary);
 
 // The mixture of a layer. `inner` is the width of an expert.
 Tensor granite_mixture(Builder& b, i32 l, i32 inner, HiddenAct act, const Experts& experts, Tensor h);

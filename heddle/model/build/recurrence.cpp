@@ -2,6 +2,7 @@
 #include "heddle/ir/rules.h"
 #include "heddle/model/build/builder.h"
 #include "heddle/ops/recurrence/delta_rule.h"
+#include "heddle/ops/recurrence/mamba2_scan.h"
 #include "heddle/ops/recurrence/short_convolution.h"
 
 namespace heddle {
@@ -40,6 +41,23 @@ Tensor Builder::delta_rule(const std::string& name, Tensor x, Tensor gates, cons
   args.key_heads = heads.keys, args.sequences = request_.shape.sequences;
   made_.graph.set_live(LiveRows::kAll);  // its tiles are heads of sequences
   const Tensor y = made_.graph.call("delta_rule", path(name), args).y;
+  made_.graph.set_live(LiveRows::kRows);
+  return y;
+}
+
+Tensor Builder::mamba2_scan(const std::string& name, Tensor x, Tensor dt, const std::string& at,
+                            const StateHeads& heads) {
+  Mamba2Scan args{.step = step_, .state = state_, .x = x, .dt = dt};
+  const auto of_heads = [&](const char* what, const char* tensor) {
+    return vector(path(name) + what, {.size = heads.heads, .sources = {{at + tensor, heads.heads}}});
+  };
+  args.rate = of_heads(".rate", "A_log"), args.bias = of_heads(".bias", "dt_bias");
+  args.skip = of_heads(".skip", "D");
+  args.memory = memory(name, {2 * request_.slots, heads.heads, heads.dim, heads.state_dim});
+  args.y = like(x, heads.heads * heads.dim);
+  args.groups = heads.groups, args.sequences = request_.shape.sequences, args.least = float(heads.least);
+  made_.graph.set_live(LiveRows::kAll);  // its tiles are heads of sequences
+  const Tensor y = made_.graph.call("mamba2_scan", path(name), args).y;
   made_.graph.set_live(LiveRows::kRows);
   return y;
 }

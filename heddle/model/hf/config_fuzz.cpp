@@ -1,4 +1,5 @@
 // Any text is either refused with an Error, or gives configurations whose sizes are within their limits.
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -144,6 +145,20 @@ void read_gpt2(const Config& config) {
   HEDDLE_CHECK(c.n_embd % c.n_head == 0 && c.n_inner > 0 && c.attention_scale(c.n_layer - 1) > 0);
 }
 
+void check_mamba(const std::vector<bool>& attends, const heddle::Mamba2Config& c, int layers) {
+  HEDDLE_CHECK(int(attends.size()) == layers);
+  if (std::ranges::find(attends, false) == attends.end()) return;
+  HEDDLE_CHECK(c.head_dim > 0 && c.inner() <= heddle::kMaxWidth && c.groups > 0 && c.state_dim > 0);
+  HEDDLE_CHECK(c.heads % c.groups == 0 && c.conv_columns() > c.inner() && c.conv_width > 0);
+}
+
+void read_granite_hybrid(const Config& config) {
+  const auto c = heddle::read_granitemoehybrid_config(config);
+  check_decoder(c);
+  check_mamba(c.attends, c.mamba, c.num_hidden_layers);
+  if (c.experts.count > 0) check_experts(c.experts.taken, c.experts.count);
+}
+
 void read_all(const Config& config) {
   run([&] { read_llama(config); });
   run([&] { read_gpt2(config); });
@@ -158,7 +173,7 @@ void read_all(const Config& config) {
   run([&] { read_deepseek(config, heddle::read_deepseek_v3_config); });
   run([&] { read_mixture(config, heddle::read_qwen2_moe_config); });
   run([&] { read_mixture(config, heddle::read_granitemoe_config); });
-  run([&] { read_decoder(config, heddle::read_granitemoehybrid_config); });
+  run([&] { read_granite_hybrid(config); });
   run([&] { read_mixture(config, heddle::read_minimax_m2_config); });
   run([&] { read_mixture(config, heddle::read_olmoe_config); });
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });

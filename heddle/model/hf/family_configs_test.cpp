@@ -181,17 +181,41 @@ TEST(FamilyConfigs, AKeyThatIsMissingHasTheDefaultOfTransformersClass) {
   EXPECT_FALSE(yarn(",\"truncate\":null").truncate);
 }
 
-TEST(FamilyConfigs, Granite4HasAttentionInAllLayers) {
+TEST(FamilyConfigs, Granite4HasMambaWhereItDoesNotAttend) {
   const auto read = [](const std::string& more) { return read_granitemoehybrid_config(family_config(more)); };
   const std::string attention = R"("layer_types":["attention","full_attention","attention","attention"])";
   EXPECT_EQ(read(attention + R"(,"num_local_experts":0)").experts.count, 0);
   EXPECT_EQ(read(attention).experts.count, 8);
   EXPECT_FALSE(read(attention).turns);
   EXPECT_TRUE(read(attention + R"(,"position_embedding_type":"rope")").turns);
-  for (const char* refused : {R"("layer_types":["attention","mamba"])",
-                              R"("layers_block_type":["mamba","mamba"])", R"("layer_types":null)"})
-    expect_refused([&] { read(refused); }, "state-space layers");
+  const std::string heads = R"(,"mamba_n_heads":8)";
+  const auto mixed =
+      read(R"("layers_block_type":["mamba","attention","linear_attention","full_attention"])" + heads);
+  EXPECT_EQ(mixed.attends, std::vector<bool>({false, true, false, true}));
+  EXPECT_EQ(mixed.mamba.head_dim, 2 * mixed.hidden_size / 8);
+  EXPECT_EQ(read(R"("layer_types":null)" + heads).attends, std::vector<bool>(4));
   expect_refused([&] { read(R"("layer_types":["attention"])"); }, "must be 4 names");
+  expect_refused([&] { read(R"("layer_types":["attention","attention","mamba","rwkv"])"); },
+                 "mamba or attention");
+}
+
+TEST(FamilyConfigs, HeadsOfMambaFitTheirLayer) {
+  const auto read = [](const std::string& more) { return read_mamba2(family_config(more), 24); };
+  const auto c = read(R"("mamba_n_heads":6,"mamba_n_groups":3,"mamba_d_head":8)");
+  EXPECT_EQ(c.head_dim, 8);
+  EXPECT_EQ(c.conv_columns(), 48 + 2 * 3 * 256);
+  for (const char* fits : {R"("mamba_d_head":"auto")", R"("mamba_d_head":8)",
+                           R"("time_step_limit":[0.0,Infinity])", R"("hidden_act":"swish")"})
+    EXPECT_EQ(read(std::string(R"("mamba_n_heads":6,)") + fits).heads, 6) << fits;
+  for (const auto& [more, part] : {std::pair{R"("mamba_n_heads":7)", "must divide the 48 columns"},
+                                   {R"("mamba_n_heads":6,"mamba_d_head":9)", "must be 8"},
+                                   {R"("mamba_n_heads":6,"mamba_n_groups":4)", "must divide mamba_n_heads"},
+                                   {R"("mamba_n_heads":6,"mamba_n_groups":7)", "whole number from 1 to 6"},
+                                   {R"("mamba_n_heads":6,"time_step_limit":[0.1,1.0])", "not supported"},
+                                   {R"("mamba_n_heads":6,"hidden_act":"gelu")", "silu"}})
+    expect_refused([&] { read(more); }, part);
+  EXPECT_NE(message(ErrorCode::kIo, [] { read_mamba2(family_config(), kMaxWidth); }).find("at most"),
+            std::string::npos);
 }
 
 TEST(FamilyConfigs, LayersWithExpertsAreThoseThatTheFileNames) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace heddle {
 namespace {
 
@@ -38,17 +36,10 @@ GraniteMoeConfig read_granitemoe_config(const Config& config) {
 // In transformers a list that is missing means that all layers are of state spaces.
 GraniteHybridConfig read_granitemoehybrid_config(const Config& config) {
   refuse_foreign(config, "GraniteMoeHybrid", {"num_local_experts"});
-  const char* types = config.has("layers_block_type") ? "layers_block_type" : "layer_types";
-  const std::vector<std::string> layers = config.optional_strings(types);
-  const auto attends = [](const std::string& type) {
-    return type == "attention" || type == "full_attention";
-  };
-  if (layers.empty() || !std::ranges::all_of(layers, attends))
-    config.refuse(types,
-                  "it has state-space layers (Mamba), for which there is no op yet; all may be attention");
   GraniteHybridConfig c{{read(config)}};
-  if (layers.size() != size_t(c.num_hidden_layers))
-    config.reject(types, fmt::format("must be {} names, one for each layer", c.num_hidden_layers));
+  const char* types = config.has("layers_block_type") ? "layers_block_type" : "layer_types";
+  c.attends = read_attending(config, types, c.num_hidden_layers);
+  if (std::ranges::find(c.attends, false) != c.attends.end()) c.mamba = read_mamba2(config, c.hidden_size);
   const bool dense =
       config.has("num_local_experts") && config.optional_int("num_local_experts", 0, 0, kMaxExperts) == 0;
   if (!dense) c.experts = read_experts(config, {.count = 8, .taken = 2});

@@ -1,7 +1,7 @@
 // The configurations of Granite 3, of its mixtures of experts, and of Granite 4.
 #pragma once
 
-#include "heddle/model/hf/decoder_config.h"
+#include "heddle/model/hf/mamba2_config.h"
 
 namespace heddle {
 
@@ -19,6 +19,8 @@ struct GraniteMoeConfig : GraniteConfig {
 struct GraniteHybridConfig : GraniteMoeConfig {
   int shared_intermediate_size = 0;  // the width of the MLP that all tokens take
   bool turns = false;
+  std::vector<bool> attends = {};  // the layers with attention; the others have Mamba-2
+  Mamba2Config mamba = {};         // as read where some do not attend
 };
 
 GraniteConfig read_granite_config(const Config& config);
