@@ -63,6 +63,7 @@ PYTHON_LAYERS = {
     "heddle.segments": 6.25,
     "heddle.patching": 6.25,
     "heddle.attention": 6.5,
+    "heddle.hardware": 6.5,
     "heddle": 7,
     "heddle.__main__": 8,
     "heddle.bench": 8,
