@@ -61,6 +61,7 @@ PYTHON_LAYERS = {
     "heddle.memory": 6,
     "heddle.optim": 6,
     "heddle.power": 6,
+    "heddle.parallel": 6.1,
     "heddle.segments": 6.25,
     "heddle.patching": 6.25,
     "heddle.attention": 6.5,

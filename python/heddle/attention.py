@@ -1,7 +1,9 @@
-"""Attention: power attention, attention with functions of scores and masks, and attention over streams.
+"""Attention: power attention, attention with functions of scores and masks, over streams, and over several
+processes.
 
-All but the first need torch. Their homes are heddle.flex and heddle.segments; the names are here too:
-flex_attention, create_block_mask, ready mods, block_lists; SegmentedAttentionMemory, LongSequenceOptimizer.
+All but the first need torch. Their homes are heddle.flex, heddle.segments and heddle.parallel; the names are
+here too: flex_attention, create_block_mask, ready mods, block_lists; SegmentedAttentionMemory,
+LongSequenceOptimizer; context_parallel, ring_attention, ulysses_attention, mean_loss.
 """
 
 import importlib
@@ -12,9 +14,10 @@ from heddle.power import power_attention as power_attention
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
     from heddle.flex import *  # noqa: F403
+    from heddle.parallel import *  # noqa: F403
     from heddle.segments import *  # noqa: F403
 
-_HOMES = ("heddle.flex", "heddle.segments")
+_HOMES = ("heddle.flex", "heddle.segments", "heddle.parallel")
 
 
 def register_transformers() -> None:

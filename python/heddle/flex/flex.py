@@ -1,6 +1,7 @@
 """flex_attention: attention with functions of the caller's for scores and masks."""
 
 import torch
+from torch.overrides import handle_torch_function
 
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.flex import gradients, ops
@@ -49,7 +50,22 @@ def flex_attention(
     of torch, or of heddle.attention.create_block_mask; the mask_mod must agree with its lists of blocks. A
     query that sees no key has the result 0 and -inf as the log.
     """
-    _check(query, key, value, enable_gqa, kernel_options, return_aux)
+    if torch._C._is_torch_function_mode_enabled():  # such as context_parallel's
+        return handle_torch_function(
+            flex_attention,
+            (query, key, value),
+            query,
+            key,
+            value,
+            score_mod,
+            block_mask,
+            scale,
+            enable_gqa,
+            return_lse,
+            kernel_options,
+            return_aux=return_aux,
+        )
+    check_call(query, key, value, enable_gqa, kernel_options, return_aux)
     out, lse = attend(query, key, value, score_mod, block_mask, scale)
     return (out, lse) if return_lse else out
 
@@ -112,7 +128,7 @@ def _renumbered(node, used, known):
     return known[node]
 
 
-def _check(query, key, value, enable_gqa, kernel_options, return_aux):
+def check_call(query, key, value, enable_gqa, kernel_options, return_aux):
     named = {"query": query, "key": key, "value": value}
     for name, tensor in named.items():
         if not isinstance(tensor, torch.Tensor) or tensor.dim() != 4:
