@@ -45,7 +45,7 @@ const Family& family() {
           "without rotary embeddings, its four multipliers, grouped heads, biases of attention and of "
           "Mamba's "
           "projections, every rope_type, tied embeddings",
-      .refuses = "rotary embeddings of a part of each head, time_step_limit",
+      .refuses = "rotary embeddings of a part of each head; sequences begin with no page of others",
       .define = define};
   return family;
 }

@@ -92,6 +92,7 @@ MAMBA = {
     "mamba_chunk_size": [64],
     "mamba_conv_bias": [True, False],
     "mamba_proj_bias": BIAS,
+    "time_step_limit": [(0.0, float("inf")), (0.4, 0.9)],
 }
 SHARED_EXPERT = EXPERTS | {"num_experts": 11, "shared_expert_intermediate_size": 23}
 PARALLEL = {"use_parallel_residual": [True, False]}
@@ -145,6 +146,18 @@ FAMILIES = {
     "nemotron": Family("Nemotron", {}, {"attention_bias": BIAS, "mlp_bias": BIAS, **partial(0.5, 1.0, 0.25)}),
     "smollm3": Family(
         "SmolLM3", {"pad_token_id": 0}, {"no_rope_layer_interval": [2, 3], "attention_bias": BIAS, **TURN}
+    ),
+    "bamba": Family(
+        "Bamba",
+        {},
+        {
+            **MAMBA,
+            "attn_layer_indices": [[1], [0, 2], None],
+            "attention_bias": BIAS,
+            "mlp_bias": BIAS,
+            **partial(0.5, 1.0),
+        },
+        divided=True,
     ),
     "granite": Family("Granite", {}, {**GRANITE, "mlp_bias": [True, False]}, divided=True),
     "granitemoe": Family(
@@ -460,6 +473,7 @@ GOLDENS = {
             "hidden_size": 80,
         },
     ),
+    "bamba-tiny": ("bamba", torch.float32, {"hidden_size": 32, "intermediate_size": 29}),
     "granitemoehybrid-mamba": ("granitemoehybrid", torch.float32, {"hidden_size": 32}),
     "granitemoehybrid-tiny": (
         "granitemoehybrid",

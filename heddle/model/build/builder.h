@@ -185,7 +185,7 @@ class Builder {
   // The state space of Mamba-2 of heddle/ops/recurrence. x: [T, x of all heads, B and C of all groups], dt: [T, heads]
   struct StateHeads {
     i32 heads = 1, dim = 1, groups = 1, state_dim = 1;
-    double least = 0;  // a step is at least this
+    double least = 0, most = 0;  // limits of steps; 0: none
   };
   Tensor mamba2_scan(const std::string& name, Tensor x, Tensor dt, const std::string& at,
                      const StateHeads& heads);

@@ -16,7 +16,7 @@ Tensor mamba2(Builder& b, const Mamba2Config& c, double eps, const std::string& 
                                .width = c.conv_width,
                                .silu = true});
   Tensor y = b.mamba2_scan("scan", x, columns_of(all, inner + mixed, c.heads), at,
-                           {c.heads, c.head_dim, c.groups, c.state_dim});
+                           {c.heads, c.head_dim, c.groups, c.state_dim, c.least_step, c.most_step});
   y = b.gated_product("gated", columns_of(all, 0, inner), y, kSilu);
   y = b.head_norm("norm", y, {.weights = {{at + "norm.weight", inner}}, .each = true},
                   {.query = c.groups, .kv = 0, .dim = inner / c.groups}, {.eps = eps});

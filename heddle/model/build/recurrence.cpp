@@ -55,7 +55,8 @@ Tensor Builder::mamba2_scan(const std::string& name, Tensor x, Tensor dt, const 
   args.skip = of_heads(".skip", "D");
   args.memory = memory(name, {2 * request_.slots, heads.heads, heads.dim, heads.state_dim});
   args.y = like(x, heads.heads * heads.dim);
-  args.groups = heads.groups, args.sequences = request_.shape.sequences, args.least = float(heads.least);
+  args.groups = heads.groups, args.sequences = request_.shape.sequences;
+  args.least = float(heads.least), args.most = float(heads.most);
   made_.graph.set_live(LiveRows::kAll);  // its tiles are heads of sequences
   const Tensor y = made_.graph.call("mamba2_scan", path(name), args).y;
   made_.graph.set_live(LiveRows::kRows);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,8 +19,7 @@ namespace {
 
 constexpr JsonLimits kLimits{.depth = 32};
 
-// Python's json writes the names Infinity, -Infinity and NaN, which are no JSON. They become what transformers 5 writes:
-// objects, which stand for no number that a model needs.
+// Python's json writes the names Infinity, -Infinity and NaN, which are no JSON. They become what transformers 5 writes: objects.
 std::string with_floats_as_objects(std::string_view text) {
   constexpr std::array<std::string_view, 3> kNames = {"Infinity", "-Infinity", "NaN"};
   std::string made;
@@ -38,6 +38,14 @@ std::string with_floats_as_objects(std::string_view text) {
     at += count;
   }
   return made;
+}
+
+// The number that a value stands for, if it does.
+std::optional<double> number_of(const Json& value) {
+  if (value.is_number()) return value.as_number();
+  const Json* name = value.is_object() ? value.find("__float__") : nullptr;
+  if (name && *name == "Infinity") return std::numeric_limits<double>::infinity();
+  return {};
 }
 
 }  // namespace
@@ -85,9 +93,10 @@ struct Config::State {
   }
 
   double to_number(const std::string& key, const Json& value, double min, double max) const {
-    if (!value.is_number() || !(value.as_number() >= min && value.as_number() <= max))
+    const std::optional<double> number = number_of(value);
+    if (!number || !(*number >= min && *number <= max))
       fail_at(ErrorCode::kIo, key, fmt::format("must be a number from {} to {}", min, max));
-    return value.as_number();
+    return *number;
   }
 
   std::string to_string(const std::string& key, const Json& value) const {

@@ -17,6 +17,7 @@
 #include "heddle/model/hf/llama4_config.h"
 #include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/llama_kin_config.h"
+#include "heddle/model/hf/mamba_hybrid_config.h"
 #include "heddle/model/hf/mistral_config.h"
 #include "heddle/model/hf/olmo_config.h"
 #include "heddle/model/hf/qwen_hybrid_config.h"
@@ -149,6 +150,7 @@ void check_mamba(const std::vector<bool>& attends, const heddle::Mamba2Config& c
   HEDDLE_CHECK(int(attends.size()) == layers);
   if (std::ranges::find(attends, false) == attends.end()) return;
   HEDDLE_CHECK(c.head_dim > 0 && c.inner() <= heddle::kMaxWidth && c.groups > 0 && c.state_dim > 0);
+  HEDDLE_CHECK(c.least_step >= 0 && (c.most_step == 0 || c.most_step >= c.least_step));
   HEDDLE_CHECK(c.heads % c.groups == 0 && c.conv_columns() > c.inner() && c.conv_width > 0);
 }
 
@@ -157,6 +159,12 @@ void read_granite_hybrid(const Config& config) {
   check_decoder(c);
   check_mamba(c.attends, c.mamba, c.num_hidden_layers);
   if (c.experts.count > 0) check_experts(c.experts.taken, c.experts.count);
+}
+
+void read_bamba(const Config& config) {
+  const auto c = heddle::read_bamba_config(config);
+  check_decoder(c);
+  check_mamba(c.attends, c.mamba, c.num_hidden_layers);
 }
 
 void read_all(const Config& config) {
@@ -174,6 +182,7 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_qwen2_moe_config); });
   run([&] { read_mixture(config, heddle::read_granitemoe_config); });
   run([&] { read_granite_hybrid(config); });
+  run([&] { read_bamba(config); });
   run([&] { read_mixture(config, heddle::read_minimax_m2_config); });
   run([&] { read_mixture(config, heddle::read_olmoe_config); });
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });

@@ -146,13 +146,17 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
 }
 
 // As Python's json writes them, in configurations of models with layers of state spaces.
-TEST(Config, NumbersThatAreNoJsonStandForNoNumber) {
+TEST(Config, NumbersThatAreNoJsonAreWithinNoBounds) {
   const Config config = Config::parse(
       R"({"time_step_limit":[0.0,Infinity],"low":-Infinity,"rope_theta":NaN,"text":"NaN \" Infinity"})", "c");
   EXPECT_EQ(config.optional_string("text", ""), "NaN \" Infinity");
   EXPECT_NE(message(kBad, [&] { config.optional_number("rope_theta", 1, 0, 9); }).find("must be a number"),
             std::string::npos);
   EXPECT_NE(message(kBad, [&] { config.optional_numbers("time_step_limit", 0, 9); }).find("must be a number"),
+            std::string::npos);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(config.optional_numbers("time_step_limit", 0, kInfinity), std::vector({0.0, kInfinity}));
+  EXPECT_NE(message(kBad, [&] { config.optional_number("low", 1, 0, kInfinity); }).find("must be a number"),
             std::string::npos);
 }
 

@@ -17,6 +17,7 @@
 #include "heddle/model/hf/llama4_config.h"
 #include "heddle/model/hf/llama_config.h"
 #include "heddle/model/hf/llama_kin_config.h"
+#include "heddle/model/hf/mamba_hybrid_config.h"
 #include "heddle/model/hf/mistral_config.h"
 #include "heddle/model/hf/olmo_config.h"
 #include "heddle/model/hf/qwen_hybrid_config.h"
@@ -199,6 +200,18 @@ TEST(FamilyConfigs, Granite4HasMambaWhereItDoesNotAttend) {
                  "mamba or attention");
 }
 
+TEST(FamilyConfigs, BambaTurnsHalfOfEachHead) {
+  const auto read = [](const std::string& more) {
+    return read_bamba_config(family_config(R"("mamba_n_heads":8,"num_key_value_heads":4)" + more));
+  };
+  EXPECT_EQ(read("").rope.rotary_dim, 10);
+  EXPECT_EQ(read("").attends, std::vector<bool>(4));
+  EXPECT_EQ(read(R"(,"attn_layer_indices":[1,3,9])").attends, std::vector<bool>({false, true, false, true}));
+  const std::string all = R"(,"rope_parameters":{"rope_type":"default","partial_rotary_factor":1.0})";
+  EXPECT_EQ(read(all).rope.rotary_dim, 20);
+  expect_refused([&] { read(R"(,"partial_rotary_factor":1.0)"); }, "partial_rotary_factor");
+}
+
 TEST(FamilyConfigs, HeadsOfMambaFitTheirLayer) {
   const auto read = [](const std::string& more) { return read_mamba2(family_config(more), 24); };
   const auto c = read(R"("mamba_n_heads":6,"mamba_n_groups":3,"mamba_d_head":8)");
@@ -207,15 +220,18 @@ TEST(FamilyConfigs, HeadsOfMambaFitTheirLayer) {
   for (const char* fits : {R"("mamba_d_head":"auto")", R"("mamba_d_head":8)",
                            R"("time_step_limit":[0.0,Infinity])", R"("hidden_act":"swish")"})
     EXPECT_EQ(read(std::string(R"("mamba_n_heads":6,)") + fits).heads, 6) << fits;
-  for (const auto& [more, part] : {std::pair{R"("mamba_n_heads":7)", "must divide the 48 columns"},
-                                   {R"("mamba_n_heads":6,"mamba_d_head":9)", "must be 8"},
-                                   {R"("mamba_n_heads":6,"mamba_n_groups":4)", "must divide mamba_n_heads"},
-                                   {R"("mamba_n_heads":6,"mamba_n_groups":7)", "whole number from 1 to 6"},
-                                   {R"("mamba_n_heads":6,"time_step_limit":[0.1,1.0])", "not supported"},
-                                   {R"("mamba_n_heads":6,"hidden_act":"gelu")", "silu"}})
+  for (const auto& [more, part] :
+       {std::pair{R"("mamba_n_heads":7)", "must divide the 48 columns"},
+        {R"("mamba_n_heads":6,"mamba_d_head":9)", "must be 8"},
+        {R"("mamba_n_heads":6,"mamba_n_groups":4)", "must divide mamba_n_heads"},
+        {R"("mamba_n_heads":6,"mamba_n_groups":7)", "whole number from 1 to 6"},
+        {R"("mamba_n_heads":6,"time_step_limit":[2.0,1.0])", "the least and the largest"},
+        {R"("mamba_n_heads":6,"time_step_limit":[1.0])", "the least and the largest"},
+        {R"("mamba_n_heads":6,"hidden_act":"gelu")", "silu"}})
     expect_refused([&] { read(more); }, part);
-  EXPECT_NE(message(ErrorCode::kIo, [] { read_mamba2(family_config(), kMaxWidth); }).find("at most"),
-            std::string::npos);
+  expect_refused([] { read_mamba2(family_config(), kMaxWidth); }, "at most");
+  EXPECT_EQ(read(R"("mamba_n_heads":6,"time_step_limit":[0.1,Infinity])").most_step, 0);
+  EXPECT_EQ(read(R"("mamba_n_heads":6,"time_step_limit":[0.1,4.0])").most_step, 4);
 }
 
 TEST(FamilyConfigs, LayersWithExpertsAreThoseThatTheFileNames) {

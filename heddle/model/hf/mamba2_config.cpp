@@ -1,12 +1,24 @@
 #include "heddle/model/hf/mamba2_config.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 namespace heddle {
+namespace {
+
+void read_step_limits(const Config& config, Mamba2Config& c) {
+  if (!config.has("time_step_limit")) return;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> limits = config.optional_numbers("time_step_limit", 0.0, kInfinity);
+  if (limits.size() != 2 || limits[0] > limits[1] || limits[0] > 1e6 || limits[1] < 1e-6)
+    config.reject("time_step_limit", "must be the least and the largest step");
+  c.least_step = limits[0], c.most_step = limits[1] > 1e6 ? 0 : limits[1];
+}
+
+}  // namespace
 
 Mamba2Config read_mamba2(const Config& config, int hidden_size, int inner) {
-  // transformers keeps the limits in prompts, but not when it decodes.
-  config.refuse_unless("time_step_limit", {R"([0.0,{"__float__":"Infinity"}])"});
   if (!config.is_one_of("hidden_act", {R"("silu")", R"("swish")"}))
     config.refuse("hidden_act", "layers of Mamba have silu");
   Mamba2Config c;
@@ -30,6 +42,7 @@ Mamba2Config read_mamba2(const Config& config, int hidden_size, int inner) {
   c.conv_width = config.optional_int("mamba_d_conv", 4, 1, 64);
   c.conv_bias = config.optional_bool("mamba_conv_bias", true);
   c.in_bias = c.out_bias = config.optional_bool("mamba_proj_bias", false);
+  read_step_limits(config, c);
   return c;
 }
 

@@ -11,6 +11,9 @@ struct Mamba2Config {
   int conv_width = 0;
   bool conv_bias = false;
   bool in_bias = false, out_bias = false;  // projections have biases
+  // Limits of steps, 0: none. transformers keeps them in prompts alone; here they hold at each position, as any cut of a text
+  // must give the same.
+  double least_step = 0, most_step = 0;
 
   int inner() const { return heads * head_dim; }
   int conv_columns() const { return inner() + 2 * groups * state_dim; }
