@@ -82,8 +82,47 @@ Json tools_of_messages(const JsonView& value) {
 }
 
 Json reason_of(const MadeAnswer& answer) {
+  if (answer.reason == "calls") return "tool_use";
   if (!answer.stop.empty()) return "stop_sequence";
   return answer.reason == "length" || answer.reason == "context" ? "max_tokens" : "end_turn";
+}
+
+// Arguments that are no object are wrapped as Anthropic's documentation asks clients to.
+Json input_of(const std::string& arguments) {
+  try {
+    if (Json input = parse_json(arguments, "input"); input.is_object()) return input;
+  } catch (const Error&) {  // what the model wrote is told below
+  }
+  return Json::object({{"INVALID_JSON", arguments}});
+}
+
+// The block of a part, with its content or as it begins.
+Json block_of(const AnswerPart& part, bool is_whole) {
+  const std::string text = is_whole ? part.text : "";
+  switch (part.kind) {
+    case AnswerPart::Kind::kReasoning:
+      return Json::object({{"type", "thinking"}, {"thinking", text}, {"signature", ""}});
+    case AnswerPart::Kind::kText:
+      return Json::object({{"type", "text"}, {"text", text}});
+    case AnswerPart::Kind::kCall:
+      break;
+  }
+  return Json::object({{"type", "tool_use"},
+                       {"id", part.id},
+                       {"name", part.name},
+                       {"input", is_whole ? input_of(part.text) : Json::object()}});
+}
+
+Json delta_of_block(AnswerPart::Kind kind, const std::string& text) {
+  switch (kind) {
+    case AnswerPart::Kind::kReasoning:
+      return Json::object({{"type", "thinking_delta"}, {"thinking", text}});
+    case AnswerPart::Kind::kText:
+      return Json::object({{"type", "text_delta"}, {"text", text}});
+    case AnswerPart::Kind::kCall:
+      break;
+  }
+  return Json::object({{"type", "input_json_delta"}, {"partial_json", text}});
 }
 
 class MessageForm : public AnswerForm {
@@ -92,13 +131,12 @@ class MessageForm : public AnswerForm {
       : asked_(asked), model_(model), name_(request_name("msg_")) {}
 
   ErrorForm errors() const override { return ErrorForm::kAnthropic; }
+  const char* call_prefix() const override { return "toolu_"; }
   Json whole(const MadeAnswers& made) const override {
     const MadeAnswer& answer = made.answers[0];
     Json told = head();
-    if (!answer.reasoning.empty())
-      told["content"].push_back(
-          Json::object({{"type", "thinking"}, {"thinking", answer.reasoning}, {"signature", ""}}));
-    told["content"].push_back(Json::object({{"type", "text"}, {"text", answer.text}}));
+    for (const AnswerPart& part : answer.parts) told["content"].push_back(block_of(part, true));
+    if (answer.parts.empty()) told["content"].push_back(block_of(kNoText, true));
     told["stop_reason"] = reason_of(answer);
     told["stop_sequence"] = text_or_null(answer.stop);
     told["usage"] = usage(made);
@@ -110,19 +148,18 @@ class MessageForm : public AnswerForm {
         Json::object({{"input_tokens", asked_.prompts[0].tokens.size()}, {"output_tokens", 0}});
     return event(Json::object({{"type", "message_start"}, {"message", std::move(message)}}), "message_start");
   }
-  std::string token(size_t, const AnswerToken& token) override {
-    std::string events;
-    if (!token.reasoning.empty())
-      add(events, "thinking", Json::object({{"type", "thinking_delta"}, {"thinking", token.reasoning}}));
-    if (!token.text.empty())
-      add(events, "text", Json::object({{"type", "text_delta"}, {"text", token.text}}));
-    return events;
+  std::string token(size_t, const AnswerToken&, const MadeAnswer& made,
+                    const std::vector<PartEvent>& events) override {
+    std::string told;
+    for (const PartEvent& event : events) told += tell(event, made.parts[event.part]);
+    return told;
   }
   std::string end(const MadeAnswers& made) override {
     const MadeAnswer& answer = made.answers[0];
     std::string events;
-    if (block_.empty()) begin_block(events, "text");
-    end_block(events);
+    if (answer.parts.empty())
+      for (const auto step : {PartEvent::Step::kBegin, PartEvent::Step::kEnd})
+        events += tell({step, 0}, kNoText);
     Json delta =
         Json::object({{"stop_reason", reason_of(answer)}, {"stop_sequence", text_or_null(answer.stop)}});
     events +=
@@ -150,34 +187,29 @@ class MessageForm : public AnswerForm {
                          {"stop_reason", Json()},
                          {"stop_sequence", Json()}});
   }
-  // Each adds events.
-  void add(std::string& events, const std::string& kind, Json delta) {
-    if (block_ != kind) end_block(events), begin_block(events, kind);
-    events +=
-        event(Json::object({{"type", "content_block_delta"}, {"index", index_}, {"delta", std::move(delta)}}),
-              "content_block_delta");
-  }
-  void begin_block(std::string& events, const std::string& kind) {
-    block_ = kind;
-    Json content = Json::object({{"type", kind}, {kind, ""}});
-    if (kind == "thinking") content["signature"] = "";
-    events += event(
-        Json::object(
-            {{"type", "content_block_start"}, {"index", index_}, {"content_block", std::move(content)}}),
-        "content_block_start");
-  }
-  void end_block(std::string& events) {
-    if (block_.empty()) return;
-    block_.clear();
-    events +=
-        event(Json::object({{"type", "content_block_stop"}, {"index", index_++}}), "content_block_stop");
+  static std::string tell(const PartEvent& told, const AnswerPart& part) {
+    switch (told.step) {
+      case PartEvent::Step::kBegin:
+        return event(Json::object({{"type", "content_block_start"},
+                                   {"index", told.part},
+                                   {"content_block", block_of(part, false)}}),
+                     "content_block_start");
+      case PartEvent::Step::kMore:
+        return event(Json::object({{"type", "content_block_delta"},
+                                   {"index", told.part},
+                                   {"delta", delta_of_block(part.kind, told.text)}}),
+                     "content_block_delta");
+      case PartEvent::Step::kEnd:
+        break;
+    }
+    return event(Json::object({{"type", "content_block_stop"}, {"index", told.part}}), "content_block_stop");
   }
 
   const Asked& asked_;
   const ServedModel& model_;
   const std::string name_;
-  std::string block_;  // the kind of the block that has begun
-  int index_ = 0;
+  inline static const AnswerPart kNoText{
+      .kind = AnswerPart::Kind::kText};  // stands for the parts of an answer that has none
 };
 
 }  // namespace
@@ -197,12 +229,17 @@ Asked read_message(const Json& body, const ServedModel& model) {
   fields.need("max_tokens", [&](const JsonView& value) { most = i32(value.as_int(1, INT32_MAX)); });
   fields.take("stream", [&](const JsonView& value) { asked.streams = value.as_bool(); });
   fields.take("stop_sequences", [&](const JsonView& value) { read_setting(asked.settings, "stop", value); });
-  fields.take("tools", [&](const JsonView& value) { variables["tools"] = tools_of_messages(value); });
+  bool wanted = true;
   fields.take("tool_choice", [&](const JsonView& value) {
     const JsonView type = value.at("type");
-    if (type.as_string() == "none") return void(variables["tools"] = Json());
-    if (type.as_string() != "auto")
+    wanted = type.as_string() != "none";
+    if (wanted && type.as_string() != "auto")
       type.fail(ErrorCode::kUnsupported, "\"auto\" or \"none\" is expected: heddle forces no call yet");
+    if (const auto alone = value.find("disable_parallel_tool_use")) asked.calls.only_one = alone->as_bool();
+  });
+  fields.take("tools", [&](const JsonView& value) {
+    Json tools = tools_of_messages(value);
+    if (wanted) set_tools(std::move(tools), model, asked, variables);
   });
   fields.take("thinking", [&](const JsonView& value) {
     const JsonView type = value.at("type");
@@ -211,7 +248,7 @@ Asked read_message(const Json& body, const ServedModel& model) {
   fields.refuse(
       {{"container", "null"}, {"mcp_servers", "[]"}, {"output_config", "null"}, {"output_format", "null"}});
   read_settings(fields, model, asked);
-  asked.prompts.push_back(prompt_of(conversion.messages(), variables, model));
+  add_turn(conversion.messages(), variables, model, asked);
   fit(asked, most, "max_tokens", model);
   return asked;
 }

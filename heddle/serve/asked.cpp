@@ -26,20 +26,24 @@ Json joined(const JsonView& parts) {
   return text;
 }
 
-// Templates read the arguments of a call as an object; OpenAI's form has them as a text.
-void open_arguments(Json& calls) {
-  if (!calls.is_array()) return;
-  Json opened = Json::array();
-  for (Json call : calls.items()) {
+// Where the arguments of a message's calls are JSON, they become objects, or texts.
+Json with_arguments(Json message, bool as_objects) {
+  const Json* given = message.find("tool_calls");
+  if (!given || !given->is_array()) return message;
+  Json calls = Json::array();
+  for (Json call : given->items()) {
     const Json* function = call.find("function");
-    const Json* arguments = function ? function->find("arguments") : nullptr;
-    if (arguments && arguments->is_string())
-      call["function"]["arguments"] = arguments->as_string().empty()
+    const Json* found = function ? function->find("arguments") : nullptr;
+    if (const Json arguments = found ? *found : Json(); arguments.is_string() && as_objects)
+      call["function"]["arguments"] = arguments.as_string().empty()
                                           ? Json::object()
-                                          : parse_json(arguments->as_string(), "arguments of a tool call");
-    opened.push_back(std::move(call));
+                                          : parse_json(arguments.as_string(), "arguments of a tool call");
+    else if (arguments.is_object() && !as_objects)
+      call["function"]["arguments"] = arguments.dump();
+    calls.push_back(std::move(call));
   }
-  calls = std::move(opened);
+  message["tool_calls"] = std::move(calls);
+  return message;
 }
 
 Json as_templates_read(const JsonView& message) {
@@ -51,17 +55,17 @@ Json as_templates_read(const JsonView& message) {
     made["content"] = "";
   else if (!content->is_string())
     made["content"] = joined(*content);
-  if (message.find("tool_calls")) open_arguments(made["tool_calls"]);
   return made;
 }
 
-void read_tools(Fields& fields, Json& variables) {
+void read_tools(Fields& fields, const ServedModel& model, Asked& asked, Json& variables) {
   bool wanted = true;
   fields.take("tool_choice", [&](const JsonView& value) {
     if (value.is_string() && value.as_string() == "none") wanted = false;
     if (!value.is_string() || (value.as_string() != "none" && value.as_string() != "auto"))
       value.fail(ErrorCode::kUnsupported, "\"auto\" or \"none\" is expected: heddle forces no call yet");
   });
+  fields.take("parallel_tool_calls", [&](const JsonView& value) { asked.calls.only_one = !value.as_bool(); });
   fields.take("tools", [&](const JsonView& value) {
     Json tools = Json::array();
     value.for_each_item([&](const JsonView& tool) {
@@ -69,7 +73,7 @@ void read_tools(Fields& fields, Json& variables) {
       function.at("name").as_string();
       tools.push_back(tool.value());
     });
-    if (wanted && tools.size() > 0) variables["tools"] = std::move(tools);
+    if (wanted) set_tools(std::move(tools), model, asked, variables);
   });
 }
 
@@ -181,7 +185,24 @@ void read_settings(Fields& fields, const ServedModel& model, Asked& asked) {
                  {"return_tokens_as_token_ids", "false"}});
 }
 
-AskedPrompt prompt_of(const Json& messages, const Json& variables, const ServedModel& model) {
+void set_tools(Json tools, const ServedModel& model, Asked& asked, Json& variables) {
+  if (tools.size() == 0) return;
+  const std::string_view text = model.chat ? model.chat->text(true) : "";
+  asked.calls.form = find_call_form(text, model.tokenizer);
+  if (!asked.calls.form)
+    throw ApiError(
+        400,
+        reads_tools(text)
+            ? fmt::format("[request] the chat template of {} has no form of calls that heddle "
+                          "knows, which are {}; leave out tools",
+                          model.names[0], call_form_names())
+            : fmt::format("[request] the chat template of {} reads no tools; leave them out", model.names[0]),
+        {.code = "tools_not_supported"});
+  asked.calls.tools = tools;
+  variables["tools"] = std::move(tools);
+}
+
+void add_turn(const Json& messages, const Json& variables, const ServedModel& model, Asked& asked) {
   if (!model.chat)
     throw ApiError(400,
                    "[chat] this model has no chat template; ask /v1/completions, or start the server with "
@@ -189,11 +210,24 @@ AskedPrompt prompt_of(const Json& messages, const Json& variables, const ServedM
                    {.code = "no_chat_template"});
   Json all = model.variables;
   for (const auto& [name, value] : variables.members()) all[name] = value;
+  const auto render = [&](bool as_objects) {
+    Json opened = Json::array();
+    for (const Json& message : messages.items()) opened.push_back(with_arguments(message, as_objects));
+    return model.chat->render_json(opened, {.extra = &all});
+  };
+  std::string text;
   try {
-    return asked_turn(*model.chat, model.chat->render_json(messages, {.extra = &all}), model.tokenizer);
-  } catch (const Error& error) {
-    throw ApiError(400, error.what(), {.param = "messages", .code = "refused_by_template"});
+    text = render(true);
+  } catch (const Error& refused) {
+    // Some templates join arguments to a text, and refuse objects.
+    try {
+      text = render(false);
+    } catch (const Error&) {
+      throw ApiError(400, refused.what(), {.param = "messages", .code = "refused_by_template"});
+    }
   }
+  asked.prompts.push_back(asked_turn(*model.chat, std::move(text), model.tokenizer));
+  asked.prompts.back().form.calls = asked.calls.form;
 }
 
 void fit(Asked& asked, std::optional<i32> most, std::string_view most_name, const ServedModel& model) {
@@ -254,7 +288,7 @@ Asked read_chat(const Json& body, const ServedModel& model) {
   fields.need("messages", [&](const JsonView& value) { messages = read_messages(value); });
   read_stream(fields, asked);
   read_n(fields, asked);
-  read_tools(fields, variables);
+  read_tools(fields, model, asked, variables);
   read_format(fields);
   fields.take("reasoning_effort",
               [&](const JsonView& value) { variables["reasoning_effort"] = value.as_string(); });
@@ -285,7 +319,7 @@ Asked read_chat(const Json& body, const ServedModel& model) {
                  {"continue_final_message", "false"},
                  {"documents", "null"}});
   read_settings(fields, model, asked);
-  asked.prompts.push_back(prompt_of(messages, variables, model));
+  add_turn(messages, variables, model, asked);
   fit(asked, most, most_name, model);
   return asked;
 }

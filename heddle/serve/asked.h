@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/serve/answer_parts.h"
 #include "heddle/serve/fields.h"
 #include "heddle/session/answer.h"
 #include "heddle/text/chat_template.h"
@@ -27,6 +28,7 @@ struct Asked {
   std::vector<AskedPrompt> prompts;
   std::vector<std::string> texts;  // the prompts', with `echo`
   AnswerSettings settings;
+  AskedCalls calls = {};
   i32 n = 1;                    // answers to each prompt
   std::optional<i32> top = {};  // log-probabilities are wanted, with so many of the likeliest tokens
   bool streams = false, tells_usage = false, echo = false;
@@ -49,10 +51,12 @@ Asked read_response(const Json& body, const ServedModel& model);    // /v1/respo
 void read_model(Fields& fields, const ServedModel& model);
 // Reads the settings that heddle names as the request does, and refuses what is not done.
 void read_settings(Fields& fields, const ServedModel& model, Asked& asked);
-// The messages of a conversation in OpenAI's form, as templates read them: a text each, and arguments as objects.
+// Lets the model call tools, in OpenAI's form; there may be none. Refuses them where it has no form of calls.
+void set_tools(Json tools, const ServedModel& model, Asked& asked, Json& variables);
+// The messages of a conversation in OpenAI's form, with a text each.
 Json read_messages(const JsonView& value);
 // A conversation in OpenAI's form becomes a prompt. `variables` of the template come from the request.
-AskedPrompt prompt_of(const Json& messages, const Json& variables, const ServedModel& model);
+void add_turn(const Json& messages, const Json& variables, const ServedModel& model, Asked& asked);
 // Checks that prompts and answers fit the context. Without `most`, an answer may take what is left of it.
 void fit(Asked& asked, std::optional<i32> most, std::string_view most_name, const ServedModel& model);
 // The tokens of a prompt are checked.

@@ -44,6 +44,7 @@ void Exchange::start(const std::shared_ptr<Reply>& reply) {
     for (i32 i = 0; i < asked_.n; ++i, ++settings.sampling.seed) {
       streams_.push_back(std::make_shared<TokenStream>(
           settings, prompt, shared_.model.tokenizer, TokenStreamOptions{.room = asked_.streams ? kRoom : 0}));
+      readers_.emplace_back(asked_.calls, form_->call_prefix());
       requests.push_back({.job = streams_.back(), .on_change = listener});
     }
     made_.prompt_tokens += prompt.tokens.size();
@@ -138,12 +139,16 @@ void Exchange::took(size_t index, AnswerToken token) {
   if (record_.first_token == 0) record_.first_token = seconds;
   ++answer.count, ++made_.answer_tokens;
   answer.reasoning_count += !token.reasoning.empty();
-  answer.text += token.text;
-  answer.reasoning += token.reasoning;
   if (token.reason == "eos") token.logprobs.reset();  // the text has nothing of this token
+  const std::vector<PartEvent> events = readers_[index].read(token, answer.parts);
   answer.reason = token.reason;
   answer.stop = token.stop;
-  if (asked_.streams) return reply_->write(form_->token(index, token));
+  if (readers_[index].is_over()) tickets_[index]->cancel();
+  const bool was_cut = answer.reason == "length" || answer.reason == "context";
+  if (answer.has(AnswerPart::Kind::kCall) &&
+      (readers_[index].is_over() || (!answer.reason.empty() && !was_cut)))
+    answer.reason = "calls";
+  if (asked_.streams) return reply_->write(form_->token(index, token, answer, events));
   if (asked_.top) answer.tokens.push_back(std::move(token));
 }
 

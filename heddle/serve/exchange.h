@@ -53,6 +53,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   std::mutex mutex_;  // guards all that follows: workers take turns
   std::vector<std::shared_ptr<TokenStream>> streams_;
+  std::vector<PartsReader> readers_;  // one for each stream
   std::vector<std::shared_ptr<ScoredTokens>> scored_;
   std::vector<std::shared_ptr<Ticket>> tickets_;             // the streams', and then those of scored prompts
   std::vector<std::chrono::steady_clock::time_point> last_;  // token of each stream

@@ -1,9 +1,8 @@
 // OpenAI's /v1/completions and /v1/chat/completions.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <random>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +13,7 @@ namespace {
 
 Json finish_of(const std::string& reason) {
   if (reason.empty()) return {};
+  if (reason == "calls") return "tool_calls";
   return reason == "length" || reason == "context" ? "length" : "stop";
 }
 
@@ -83,7 +83,8 @@ class CompletionForm : public OpenAiForm {
       first += piece(part(i, asked().texts[i / size_t(asked().n)], Json(), Json()));
     return first;
   }
-  std::string token(size_t index, const AnswerToken& token) override {
+  std::string token(size_t index, const AnswerToken& token, const MadeAnswer&,
+                    const std::vector<PartEvent>&) override {
     Json logprobs;
     if (asked().top && token.logprobs) {
       Lists lists;
@@ -152,8 +153,8 @@ class CompletionForm : public OpenAiForm {
         if (token.logprobs) add(lists, token.id, *token.logprobs);
       logprobs = lists.json(*asked().top > 0);
     }
-    return part(index, (asked().echo ? asked().texts[prompt] : "") + answer.text, std::move(logprobs),
-                finish_of(answer.reason));
+    return part(index, (asked().echo ? asked().texts[prompt] : "") + answer.joined(AnswerPart::Kind::kText),
+                std::move(logprobs), finish_of(answer.reason));
   }
 };
 
@@ -166,8 +167,7 @@ class ChatForm : public OpenAiForm {
     told["choices"] = Json::array();
     for (size_t i = 0; i < made.answers.size(); ++i) {
       const MadeAnswer& answer = made.answers[i];
-      Json message = Json::object({{"role", "assistant"}, {"content", answer.text}, {"refusal", Json()}});
-      if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
+      Json message = message_of(answer);
       Json logprobs;
       if (asked().top) {
         Json content = Json::array();
@@ -189,22 +189,53 @@ class ChatForm : public OpenAiForm {
       first += piece(part(i, Json::object({{"role", "assistant"}, {"content", ""}}), Json(), Json()));
     return first;
   }
-  std::string token(size_t index, const AnswerToken& token) override {
-    std::string events;
+  std::string token(size_t index, const AnswerToken& token, const MadeAnswer& made,
+                    const std::vector<PartEvent>& events) override {
+    std::string told;
     Json logprobs;
     if (asked().top && token.logprobs)
       logprobs = Json::object({{"content", Json::array({scored(token)})}, {"refusal", Json()}});
-    if (!token.reasoning.empty())
-      events += piece(part(index, Json::object({{"reasoning_content", token.reasoning}}), Json(), Json()));
-    if (!token.text.empty() || !logprobs.is_null())
-      events += piece(part(index, Json::object({{"content", token.text}}), std::move(logprobs), Json()));
-    if (!token.reason.empty()) events += piece(part(index, Json::object(), Json(), finish_of(token.reason)));
-    return events;
+    for (const PartEvent& event : events)
+      if (Json delta = delta_of(event, made.parts); !delta.is_null())
+        told += piece(part(index, std::move(delta), std::exchange(logprobs, {}), Json()));
+    if (!logprobs.is_null())
+      told += piece(part(index, Json::object({{"content", ""}}), std::move(logprobs), Json()));
+    if (!made.reason.empty()) told += piece(part(index, Json::object(), Json(), finish_of(made.reason)));
+    return told;
   }
 
  private:
   const char* kind(bool is_piece) const override {
     return is_piece ? "chat.completion.chunk" : "chat.completion";
+  }
+  static Json call_of(const AnswerPart& part) {
+    return Json::object({{"id", part.id},
+                         {"type", "function"},
+                         {"function", Json::object({{"name", part.name}, {"arguments", part.text}})}});
+  }
+  static Json message_of(const MadeAnswer& answer) {
+    const std::string text = answer.joined(AnswerPart::Kind::kText);
+    const std::string reasoning = answer.joined(AnswerPart::Kind::kReasoning);
+    Json message = Json::object({{"role", "assistant"}, {"content", text}, {"refusal", Json()}});
+    if (!reasoning.empty()) message["reasoning_content"] = reasoning;
+    if (!answer.has(AnswerPart::Kind::kCall)) return message;
+    message["content"] = text_or_null(text);
+    for (const AnswerPart& part : answer.parts)
+      if (part.kind == AnswerPart::Kind::kCall) message["tool_calls"].push_back(call_of(part));
+    return message;
+  }
+  // Null where there is nothing to tell.
+  static Json delta_of(const PartEvent& event, const std::vector<AnswerPart>& parts) {
+    const AnswerPart& part = parts[event.part];
+    const bool is_more = event.step == PartEvent::Step::kMore;
+    if (event.step == PartEvent::Step::kEnd || (part.kind != AnswerPart::Kind::kCall && !is_more)) return {};
+    if (part.kind == AnswerPart::Kind::kReasoning) return Json::object({{"reasoning_content", event.text}});
+    if (part.kind == AnswerPart::Kind::kText) return Json::object({{"content", event.text}});
+    Json call = is_more ? Json::object({{"function", Json::object({{"arguments", event.text}})}})
+                        : call_of({.kind = part.kind, .id = part.id, .name = part.name});
+    call["index"] = std::ranges::count(parts.begin(), parts.begin() + long(event.part),
+                                       AnswerPart::Kind::kCall, &AnswerPart::kind);
+    return Json::object({{"tool_calls", Json::array({std::move(call)})}});
   }
   static Json part(size_t index, Json delta, Json logprobs, Json finish) {
     return Json::object({{"index", index},
@@ -229,21 +260,23 @@ class ChatForm : public OpenAiForm {
 
 }  // namespace
 
+std::string MadeAnswer::joined(AnswerPart::Kind kind) const {
+  std::string text;
+  for (const AnswerPart& part : parts)
+    if (part.kind == kind) text += part.text;
+  return text;
+}
+
+bool MadeAnswer::has(AnswerPart::Kind kind) const {
+  return std::ranges::find(parts, kind, &AnswerPart::kind) != parts.end();
+}
+
 std::string AnswerForm::failed(const ApiError& error) const {
   return event(json_of(error, errors()));
 }
 
 std::string event(const Json& data, const char* name) {
   return (name ? fmt::format("event: {}\n", name) : "") + "data: " + data.dump() + "\n\n";
-}
-
-std::string request_name(const char* prefix) {
-  static const u64 first = [] {
-    std::random_device source;
-    return (u64(source()) << 32) | source();
-  }();
-  static std::atomic<u64> count = 0;
-  return fmt::format("{}{:016x}", prefix, first + count++);
 }
 
 i64 seconds_since_1970() {

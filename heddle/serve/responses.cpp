@@ -6,29 +6,64 @@
 namespace heddle {
 namespace {
 
-// An item of the input as a message of OpenAI's other form, which templates read.
-Json message_of(const JsonView& item) {
-  const auto type = item.find("type");
-  if (type && type->as_string() == "function_call") {
+// Items of the input as messages of OpenAI's other form, which templates read. Reasoning, text and calls that follow each
+// other are one message there.
+class Items {
+ public:
+  void add(const JsonView& item) {
+    const auto given = item.find("type");
+    const std::string type = given ? given->as_string() : "message";
+    if (type == "message") return add_message(item);
+    if (type == "function_call") return add_call(item);
+    if (type == "reasoning") return add_reasoning(item);
+    if (type != "function_call_output")
+      item.fail(ErrorCode::kUnsupported,
+                "an item of type message, reasoning, function_call or function_call_output is expected");
+    const JsonView id = item.at("call_id"), output = item.at("output");
+    messages_.push_back(
+        Json::object({{"role", "tool"}, {"tool_call_id", id.as_string()}, {"content", output.value()}}));
+  }
+
+  std::vector<Json>& messages() { return messages_; }
+
+ private:
+  void add_message(const JsonView& item) {
+    const JsonView role = item.at("role"), content = item.at("content");
+    if (role.as_string() == "assistant" && !messages_.empty() && is_only_reasoning(messages_.back())) {
+      messages_.back()["content"] = content.value();
+      return;
+    }
+    messages_.push_back(Json::object({{"role", role.as_string() == "developer" ? "system" : role.as_string()},
+                                      {"content", content.value()}}));
+  }
+  void add_call(const JsonView& item) {
     const JsonView name = item.at("name"), arguments = item.at("arguments"), id = item.at("call_id");
-    Json call = Json::object(
+    assistant()["tool_calls"].push_back(Json::object(
         {{"id", id.as_string()},
          {"type", "function"},
-         {"function", Json::object({{"name", name.as_string()}, {"arguments", arguments.as_string()}})}});
-    return Json::object(
-        {{"role", "assistant"}, {"content", ""}, {"tool_calls", Json::array({std::move(call)})}});
+         {"function", Json::object({{"name", name.as_string()}, {"arguments", arguments.as_string()}})}}));
   }
-  if (type && type->as_string() == "function_call_output") {
-    const JsonView id = item.at("call_id"), output = item.at("output");
-    return Json::object({{"role", "tool"}, {"tool_call_id", id.as_string()}, {"content", output.value()}});
+  void add_reasoning(const JsonView& item) {
+    std::string text;
+    if (const auto content = item.find("content"))
+      content->for_each_item([&](const JsonView& part) { text += part.at("text").as_string(); });
+    if (text.empty()) return;
+    messages_.push_back(
+        Json::object({{"role", "assistant"}, {"content", ""}, {"reasoning_content", std::move(text)}}));
   }
-  if (type && type->as_string() != "message")
-    item.fail(ErrorCode::kUnsupported,
-              "an item of type message, function_call or function_call_output is expected");
-  const JsonView role = item.at("role"), content = item.at("content");
-  return Json::object({{"role", role.as_string() == "developer" ? "system" : role.as_string()},
-                       {"content", content.value()}});
-}
+  // The message that calls belong to.
+  Json& assistant() {
+    if (messages_.empty() || messages_.back().at("role").as_string() != "assistant")
+      messages_.push_back(Json::object({{"role", "assistant"}, {"content", ""}}));
+    return messages_.back();
+  }
+  static bool is_only_reasoning(const Json& message) {
+    return message.find("reasoning_content") && !message.find("tool_calls") &&
+           message.at("content") == Json("");
+  }
+
+  std::vector<Json> messages_;
+};
 
 Json tools_of_responses(const JsonView& value) {
   Json tools = Json::array();
@@ -47,18 +82,13 @@ Json tools_of_responses(const JsonView& value) {
 class ResponseForm : public AnswerForm {
  public:
   ResponseForm(const Asked& asked, const ServedModel& model)
-      : asked_(asked),
-        model_(model),
-        name_(request_name("resp_")),
-        message_(request_name("msg_")),
-        reasoning_(request_name("rs_")),
-        created_(seconds_since_1970()) {}
+      : asked_(asked), model_(model), name_(request_name("resp_")), created_(seconds_since_1970()) {}
 
   Json whole(const MadeAnswers& made) const override {
     const MadeAnswer& answer = made.answers[0];
     Json told = head("completed");
-    if (!answer.reasoning.empty()) told["output"].push_back(reasoning_item(answer.reasoning));
-    told["output"].push_back(message_item(&answer.text));
+    for (size_t i = 0; i < answer.parts.size(); ++i) told["output"].push_back(item(i, answer.parts[i], true));
+    if (lacks_message(answer)) told["output"].push_back(item(answer.parts.size(), kNoText, true));
     if (answer.reason == "length" || answer.reason == "context") {
       told["status"] = "incomplete";
       told["incomplete_details"] = Json::object({{"reason", "max_output_tokens"}});
@@ -75,39 +105,18 @@ class ResponseForm : public AnswerForm {
     std::string events = tell("response.created", {{"response", head("in_progress")}});
     return events += tell("response.in_progress", {{"response", head("in_progress")}});
   }
-  std::string token(size_t, const AnswerToken& token) override {
-    std::string events;
-    if (!token.reasoning.empty()) {
-      if (!std::exchange(has_reasoning_, true))
-        events += tell("response.output_item.added", {{"output_index", 0}, {"item", reasoning_item("")}});
-      events += tell(
-          "response.reasoning_text.delta",
-          {{"item_id", reasoning_}, {"output_index", 0}, {"content_index", 0}, {"delta", token.reasoning}});
-    }
-    if (token.text.empty()) return events;
-    events += begin_message();
-    return events += tell("response.output_text.delta", {{"item_id", message_},
-                                                         {"output_index", place()},
-                                                         {"content_index", 0},
-                                                         {"delta", token.text},
-                                                         {"logprobs", Json::array()}});
+  std::string token(size_t, const AnswerToken&, const MadeAnswer& made,
+                    const std::vector<PartEvent>& events) override {
+    std::string told;
+    for (const PartEvent& event : events) told += tell_part(event, made.parts[event.part]);
+    return told;
   }
   std::string end(const MadeAnswers& made) override {
-    const std::string& text = made.answers[0].text;
+    const MadeAnswer& answer = made.answers[0];
     std::string events;
-    if (has_reasoning_)
-      events += tell("response.output_item.done",
-                     {{"output_index", 0}, {"item", reasoning_item(made.answers[0].reasoning)}});
-    events += begin_message();
-    events += tell("response.output_text.done", {{"item_id", message_},
-                                                 {"output_index", place()},
-                                                 {"content_index", 0},
-                                                 {"text", text},
-                                                 {"logprobs", Json::array()}});
-    events +=
-        tell("response.content_part.done",
-             {{"item_id", message_}, {"output_index", place()}, {"content_index", 0}, {"part", part(text)}});
-    events += tell("response.output_item.done", {{"output_index", place()}, {"item", message_item(&text)}});
+    if (lacks_message(answer))
+      for (const auto step : {PartEvent::Step::kBegin, PartEvent::Step::kEnd})
+        events += tell_part({step, answer.parts.size()}, kNoText);
     const Json all = whole(made);
     const char* name =
         all.at("status").as_string() == "completed" ? "response.completed" : "response.incomplete";
@@ -134,50 +143,99 @@ class ResponseForm : public AnswerForm {
                          {"max_output_tokens", asked_.settings.max_tokens},
                          {"model", model_.names[0]},
                          {"output", Json::array()},
-                         {"parallel_tool_calls", true},
+                         {"parallel_tool_calls", !asked_.calls.only_one},
                          {"previous_response_id", Json()},
                          {"store", false},
                          {"temperature", asked_.settings.sampling.temperature},
                          {"text", Json::object({{"format", Json::object({{"type", "text"}})}})},
                          {"tool_choice", "auto"},
-                         {"tools", Json::array()},
+                         {"tools", tools()},
                          {"top_p", asked_.settings.sampling.top_p},
                          {"truncation", "disabled"},
                          {"usage", Json()},
                          {"metadata", Json::object()}});
   }
-  static Json part(const std::string& text) {
+  // The request's tools, in this endpoint's form.
+  Json tools() const {
+    Json all = Json::array();
+    for (const Json& tool : asked_.calls.tools.items()) {
+      Json& made = all.push_back(Json::object({{"type", "function"}}));
+      for (const auto& [name, value] : tool.at("function").members()) made[name] = value;
+    }
+    return all;
+  }
+  static Json text_part(const std::string& text) {
     return Json::object({{"type", "output_text"},
                          {"text", text},
                          {"annotations", Json::array()},
                          {"logprobs", Json::array()}});
   }
-  // `text`: null while it is not complete.
-  Json message_item(const std::string* text) const {
-    return Json::object({{"id", message_},
+  static bool lacks_message(const MadeAnswer& answer) {
+    return !answer.has(AnswerPart::Kind::kText) && !answer.has(AnswerPart::Kind::kCall);
+  }
+  std::string item_id(size_t index, AnswerPart::Kind kind) const {
+    const char* prefix = kind == AnswerPart::Kind::kReasoning ? "rs"
+                         : kind == AnswerPart::Kind::kCall    ? "fc"
+                                                              : "msg";
+    return fmt::format("{}_{}_{}", prefix, name_.substr(5), index);
+  }
+  // The item of a part, with its content or as it begins.
+  Json item(size_t index, const AnswerPart& part, bool is_whole) const {
+    const std::string id = item_id(index, part.kind), text = is_whole ? part.text : "";
+    const char* status = is_whole ? "completed" : "in_progress";
+    Json content = Json::array();
+    if (part.kind == AnswerPart::Kind::kReasoning) {
+      if (is_whole) content.push_back(Json::object({{"type", "reasoning_text"}, {"text", text}}));
+      return Json::object(
+          {{"id", id}, {"type", "reasoning"}, {"summary", Json::array()}, {"content", std::move(content)}});
+    }
+    if (part.kind == AnswerPart::Kind::kCall)
+      return Json::object({{"id", id},
+                           {"type", "function_call"},
+                           {"call_id", part.id},
+                           {"name", part.name},
+                           {"arguments", text},
+                           {"status", status}});
+    if (is_whole) content.push_back(text_part(text));
+    return Json::object({{"id", id},
                          {"type", "message"},
                          {"role", "assistant"},
-                         {"status", text ? "completed" : "in_progress"},
-                         {"content", text ? Json::array({part(*text)}) : Json::array()}});
-  }
-  Json reasoning_item(const std::string& text) const {
-    Json content = Json::array();
-    if (!text.empty()) content.push_back(Json::object({{"type", "reasoning_text"}, {"text", text}}));
-    return Json::object({{"id", reasoning_},
-                         {"type", "reasoning"},
-                         {"summary", Json::array()},
+                         {"status", status},
                          {"content", std::move(content)}});
   }
-  int place() const { return has_reasoning_ ? 1 : 0; }  // the message's, in the output
-  std::string begin_message() {
-    if (std::exchange(has_message_, true)) return {};
-    std::string events =
-        tell("response.output_item.added", {{"output_index", place()}, {"item", message_item(nullptr)}});
-    return events +=
-           tell("response.content_part.added",
-                {{"item_id", message_}, {"output_index", place()}, {"content_index", 0}, {"part", part("")}});
+  std::string tell_part(const PartEvent& event, const AnswerPart& part) {
+    const auto tell_here = [&](const char* type, std::initializer_list<JsonMember> members) {
+      std::vector<JsonMember> all = {{"item_id", item_id(event.part, part.kind)},
+                                     {"output_index", event.part}};
+      if (part.kind != AnswerPart::Kind::kCall) all.push_back({"content_index", 0});
+      all.insert(all.end(), members);
+      return tell(type, all);
+    };
+    const bool is_text = part.kind == AnswerPart::Kind::kText, is_call = part.kind == AnswerPart::Kind::kCall;
+    if (event.step == PartEvent::Step::kMore) {
+      if (is_call) return tell_here("response.function_call_arguments.delta", {{"delta", event.text}});
+      if (!is_text) return tell_here("response.reasoning_text.delta", {{"delta", event.text}});
+      return tell_here("response.output_text.delta", {{"delta", event.text}, {"logprobs", Json::array()}});
+    }
+    const bool is_end = event.step == PartEvent::Step::kEnd;
+    const std::vector<JsonMember> whole = {{"output_index", event.part},
+                                           {"item", item(event.part, part, is_end)}};
+    if (!is_end) {
+      std::string events = tell("response.output_item.added", whole);
+      if (is_text) events += tell_here("response.content_part.added", {{"part", text_part("")}});
+      return events;
+    }
+    std::string events;
+    if (is_text) {
+      events += tell_here("response.output_text.done", {{"text", part.text}, {"logprobs", Json::array()}});
+      events += tell_here("response.content_part.done", {{"part", text_part(part.text)}});
+    } else if (is_call) {
+      events +=
+          tell_here("response.function_call_arguments.done", {{"name", part.name}, {"arguments", part.text}});
+    }
+    return events + tell("response.output_item.done", whole);
   }
-  std::string tell(const char* type, std::initializer_list<JsonMember> members) {
+  std::string tell(const char* type, const std::vector<JsonMember>& members) {
     Json told = Json::object({{"type", type}, {"sequence_number", count_++}});
     for (const auto& [name, value] : members) told[name] = value;
     return event(told, type);
@@ -185,10 +243,11 @@ class ResponseForm : public AnswerForm {
 
   const Asked& asked_;
   const ServedModel& model_;
-  const std::string name_, message_, reasoning_;
+  inline static const AnswerPart kNoText{
+      .kind = AnswerPart::Kind::kText};  // stands for the message of an answer that has none
+  const std::string name_;
   const i64 created_;
   int count_ = 0;  // events
-  bool has_reasoning_ = false, has_message_ = false;
 };
 
 }  // namespace
@@ -197,21 +256,33 @@ Asked read_response(const Json& body, const ServedModel& model) {
   Fields fields(body);
   Asked asked{.settings = model.settings};
   Json variables = Json::object(), messages = Json::array();
+  Items items;
   read_model(fields, model);
   fields.take("instructions", [&](const JsonView& value) {
-    messages.push_back(Json::object({{"role", "system"}, {"content", value.as_string()}}));
+    items.messages().push_back(Json::object({{"role", "system"}, {"content", value.as_string()}}));
   });
   fields.need("input", [&](const JsonView& value) {
     if (value.is_string())
-      messages.push_back(Json::object({{"role", "user"}, {"content", value.as_string()}}));
+      items.messages().push_back(Json::object({{"role", "user"}, {"content", value.as_string()}}));
     else
-      value.for_each_item([&](const JsonView& item) { messages.push_back(message_of(item)); });
-    messages = read_messages(JsonView(messages, "input"));
+      value.for_each_item([&](const JsonView& item) { items.add(item); });
+    const Json given(items.messages());
+    messages = read_messages(JsonView(given, "input"));
   });
   std::optional<i32> most;
   fields.take("max_output_tokens", [&](const JsonView& value) { most = i32(value.as_int(1, INT32_MAX)); });
   fields.take("stream", [&](const JsonView& value) { asked.streams = value.as_bool(); });
-  fields.take("tools", [&](const JsonView& value) { variables["tools"] = tools_of_responses(value); });
+  bool wanted = true;
+  fields.take("tool_choice", [&](const JsonView& value) {
+    wanted = !value.is_string() || value.as_string() != "none";
+    if (wanted && (!value.is_string() || value.as_string() != "auto"))
+      value.fail(ErrorCode::kUnsupported, "\"auto\" or \"none\" is expected: heddle forces no call yet");
+  });
+  fields.take("parallel_tool_calls", [&](const JsonView& value) { asked.calls.only_one = !value.as_bool(); });
+  fields.take("tools", [&](const JsonView& value) {
+    Json tools = tools_of_responses(value);
+    if (wanted) set_tools(std::move(tools), model, asked, variables);
+  });
   fields.take("reasoning", [&](const JsonView& value) {
     if (const auto effort = value.find("effort")) variables["reasoning_effort"] = effort->as_string();
   });
@@ -227,10 +298,9 @@ Asked read_response(const Json& body, const ServedModel& model) {
                  {"prompt", "null"},
                  {"max_tool_calls", "null"},
                  {"top_logprobs", "0"},
-                 {"tool_choice", "\"auto\""},
                  {"include", "[]"}});
   read_settings(fields, model, asked);
-  asked.prompts.push_back(prompt_of(messages, variables, model));
+  add_turn(messages, variables, model, asked);
   fit(asked, most, "max_output_tokens", model);
   return asked;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heddle/base/stopwatch.h"
+#include "heddle/text/calls/call_form.h"
 #include "heddle/text/logits_processors.h"
 
 namespace heddle {
@@ -43,9 +44,11 @@ Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer
       reader_(text.reasoning, text.prompt) {
   settings_.validate();
   if (text.after_prompt) decoder_.begin_after(prompt_);
-  if (text.reasoning)
-    for (const std::string_view mark : text.reasoning->marks())
-      if (const auto id = tokenizer.token_to_id(mark)) decoder_.show(*id);
+  const auto show = [&](std::string_view mark) {
+    if (const auto id = mark.empty() ? std::nullopt : tokenizer.token_to_id(mark)) decoder_.show(*id);
+  };
+  if (text.reasoning) std::ranges::for_each(text.reasoning->marks(), show);
+  if (text.calls) std::ranges::for_each(text.calls->tokens, show);
   // As in transformers, the end of the text is not a bad word.
   std::erase_if(settings_.sampling.bad_words_ids, [&](const std::vector<i32>& word) {
     return word.size() == 1 &&

@@ -17,6 +17,8 @@
 
 namespace heddle {
 
+struct CallForm;
+
 // Called after each token, and after each step that reads a prompt, on the thread that runs them. Returning
 // true ends the work.
 using StopCallback = std::function<bool()>;
@@ -34,6 +36,7 @@ struct AnswerText {
   bool after_prompt = true;
   const ReasoningForm* reasoning = nullptr;  // how the model marks its reasoning, if it is told apart
   std::string prompt = {};                   // the prompt's text, which the reasoning may begin in
+  const CallForm* calls = nullptr;  // how the model marks calls of tools, if the text keeps their marks
 };
 
 // A prompt as the model reads it, and how its answer becomes text.

@@ -156,8 +156,9 @@ const ChatTemplate::Entry& ChatTemplate::choose(bool with_tools) const {
   return *found;
 }
 
-std::string_view ChatTemplate::text() const {
-  const auto found = std::ranges::find(entries_, "default", &Entry::name);
+std::string_view ChatTemplate::text(bool with_tools) const {
+  auto found = std::ranges::find(entries_, with_tools ? "tool_use" : "default", &Entry::name);
+  if (found == entries_.end()) found = std::ranges::find(entries_, "default", &Entry::name);
   return found == entries_.end() ? std::string_view() : found->text;
 }
 

@@ -53,8 +53,8 @@ class ChatTemplate {
     return parse(text, name, special_tokens_);
   }
 
-  // The text of the template that is used without tools; empty if there is none.
-  std::string_view text() const;
+  // The text of the template that is used with or without tools; empty if there is none.
+  std::string_view text(bool with_tools = false) const;
 
   // Notes for people, on the members of `variables` that the template names nowhere.
   std::vector<std::string> unread(const Json& variables) const;

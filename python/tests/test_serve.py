@@ -4,17 +4,15 @@ import asyncio
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 
 import heddle
+from serving import server
 
 anthropic = pytest.importorskip("anthropic")
 openai = pytest.importorskip("openai")
@@ -24,26 +22,9 @@ SUM = [{"role": "user", "content": "27 + 45"}]
 STORY = [{"role": "user", "content": "a story about a clever fox"}]
 
 
-@contextmanager
-def server(*flags):
-    """A server on a free port, and its process."""
-    command = [sys.executable, "-m", "heddle.serve", str(MODEL), "--port", "0", "--threads", "1", *flags]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        for line in process.stderr:
-            if " at http://" in line:
-                break
-        else:
-            pytest.fail("the server did not start")
-        yield line.split(" at ")[1].split()[0], process
-    finally:
-        process.kill()
-        process.communicate()
-
-
 @pytest.fixture(scope="module")
 def url():
-    with server("--log", "none") as (address, _):
+    with server(MODEL, "--log", "none") as (address, _):
         yield address
 
 
@@ -139,6 +120,7 @@ def test_logprobs(client):
         ("top_logprobs", 3, 400),
         ("response_format", {"type": "json_object"}, 400),
         ("tool_choice", "required", 400),
+        ("tools", [{"type": "function", "function": {"name": "f"}}], 400),
         ("messages", [], 400),
         ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}], 400),
         ("messages", [{"role": "user", "content": "2000 / 3"}], 400),
@@ -212,7 +194,7 @@ def test_pages_are_free_after_all(url, client):
 
 
 def test_sigterm_lets_answers_end_and_the_log_has_no_text(tmp_path):
-    with server("--log", "json") as (url, process):
+    with server(MODEL, "--log", "json") as (url, process):
         client = openai.OpenAI(base_url=url + "/v1", api_key="secret-key", max_retries=0)
         stream = client.completions.create(
             model="storyteller", prompt="Once upon a secret", max_tokens=200, stream=True
