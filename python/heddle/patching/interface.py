@@ -8,7 +8,7 @@ from heddle.errors import Unsupported
 from heddle.flex import and_masks, create_block_mask
 from heddle.flex.flex import attend as attend_scored
 
-_REFUSED = ("output_attentions", "head_mask", "cache")
+REFUSED = ("output_attentions", "head_mask", "cache")
 
 
 class _Mask(BlockMask):
@@ -62,7 +62,7 @@ def attend(
             f'[attn_implementation="heddle"] attention has dropout {dropout}; set attention_dropout to 0, or'
             " call model.eval()"
         )
-    for name in _REFUSED:
+    for name in REFUSED:
         if options.get(name) is not None and options[name] is not False:
             raise Unsupported(f'[attn_implementation="heddle"] a call with {name}; "eager" takes it')
     others = {"softcap": softcap or 0.0, "sinks": s_aux, "bias": position_bias}
