@@ -77,7 +77,7 @@ void run(const CompileFlags& flags) {
   options.max_sequences = flags.sequences;
   options.all_logits = flags.logits;
   note_what_stays("kernels that were compiled are kept in heddle's cache, and compiled no more");
-  const Artefact artefact = make_artefact(load_model(flags.engine.model), options, device);
+  const Artefact artefact = make_artefact(load_model(flags.engine), options, device);
   save_artefact(artefact, flags.out);
   if (flags.json)
     print_json(json_of(artefact));

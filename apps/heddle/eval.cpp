@@ -62,7 +62,7 @@ class Eval {
     const std::string& model = flags.engine.model;
     require_model_folder(model);
     if (!flags.compare.empty()) require_model_folder(flags.compare);
-    const ModelInfo info = open_model(model)->info();
+    const ModelInfo info = open_model(model, flags.engine.adapter)->info();
     const std::string text = read_file(flags.text);
     require_utf8(text, flags.text);
     tokens_ = Tokenizer::load(model).encode(text, true);
@@ -80,6 +80,7 @@ class Eval {
       if (folder.empty()) continue;
       EngineFlags engine = flags.engine;
       engine.model = folder;
+      if (!engines_.empty()) engine.adapter = "";  // it is the first model's
       EngineOptions options = engine.options();
       options.max_context = window_;
       options.all_logits = true;

@@ -179,7 +179,7 @@ void print_stats(const PromptBatchStats& stats) {
 
 void generate_batch(const GenerateFlags& flags, AnswerSettings settings, const Tokenizer& tokenizer,
                     bool draws_seed) {
-  const auto model = open_model(flags.engine.model);
+  const auto model = open_model(flags.engine.model, flags.engine.adapter);
   flags.require_known(settings, model->info().vocab);
   PromptBatch batch({.prompts = flags.prompts,
                      .results = flags.out,

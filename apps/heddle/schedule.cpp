@@ -177,7 +177,7 @@ void show_json(const std::string& title, std::span<const PlannedSchedule> schedu
 void run(const Command& command, const ScheduleFlags& flags) {
   require_valid(flags);
   require_model_folder(flags.engine.model);
-  const std::shared_ptr<const Model> model = load_model(flags.engine.model);
+  const std::shared_ptr<const Model> model = load_model(flags.engine);
   EngineOptions options = flags.engine.options();
   if (flags.measure && options.max_context == 0)
     options.max_context = std::min(flags.how.context(), model->info().default_positions());

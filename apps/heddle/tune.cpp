@@ -156,7 +156,7 @@ void tune_model(const Command& command, const TuneFlags& flags) {
     require(!command.given(flag), "[tune] {} is for an op; {} is a model's folder", flag, flags.engine.model);
   EngineOptions options = flags.engine.options();
   options.run.cancelled = interrupted;
-  const std::shared_ptr<const Model> model = load_model(flags.engine.model);
+  const std::shared_ptr<const Model> model = load_model(flags.engine);
   warn_of_threads(options.threads);
   note_what_stays("kept nothing");
   const TunedPrograms best = tune_programs(model, options, flags.work, flags.settings());

@@ -296,7 +296,7 @@ def _named_tensors(tensors, where):
         if any(part in name for part in _ADAPTERS):
             raise InvalidArgument(
                 f"[{where}] {name} is a part of an adapter (PEFT), which is not merged; give the state dict "
-                "of model.merge_and_unload()"
+                "of model.merge_and_unload(), or the saved adapter's folder to heddle.load(adapter=..)"
             )
     return [(name, tensor) for name, tensor in pairs]
 
@@ -349,6 +349,7 @@ def load(
     device="auto",
     tensors=None,
     model_config=None,
+    adapter=None,
     ignore_generation=(),
     progress=None,
     **options,
@@ -361,6 +362,8 @@ def load(
     read where they lie, and only during this call: the model keeps packed weights of its own, and
     `Model.update_weights` takes new ones. `model_config`: what config.json says, as a dict, its text or a
     config of transformers; with it and `tensors` the folder may be left out, or hold a tokenizer alone.
+    `adapter`: a folder with a LoRA adapter of PEFT, which is merged into the weights as they are read: summed
+    in f32 and rounded once to the weight's type; `update_weights` does not take the weights that it changes.
     `device` is "cpu", "cuda", "cuda:1" and so on, or "auto": a GPU where there is one that can be used.
     `ignore_generation` names settings of its generation_config.json to go on without.
     `progress`: how far loading is, and the compiling of a GPU's kernels, also in the first answer. True shows
@@ -377,6 +380,8 @@ def load(
     if tensors is not None:
         parts = {"config": _config_text(model_config), "tensors": _named_tensors(tensors, "load")}
         _wait_for_gpu(parts["tensors"])
+    if adapter is not None:
+        parts["adapter"] = os.fspath(adapter)
     name = "" if path is None else _found(path)
     return _open(name, parts, device, ignore_generation, progress, options, name or "tensors")
 

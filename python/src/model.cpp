@@ -40,6 +40,7 @@ namespace {
 struct Origin {
   std::string folder;                             // "": there is none
   std::optional<std::string> config, generation;  // texts of JSON
+  std::optional<std::string> adapter;             // a folder
   std::shared_ptr<CallerTensors> tensors;         // null: the folder's
 };
 
@@ -156,10 +157,11 @@ std::unique_ptr<Engine> LoadedModel::open(const Origin& origin, EngineOptions op
   };
   options.run.cancelled = [this] { return service_ && service_->ends_step(); };
   device_ = describe_choice(options.executor, options.device, false);
+  const std::string adapter = origin.adapter.value_or("");
   if (origin.tensors)
-    model_ = open_model(origin.config ? *origin.config : config_of(folder_), origin.tensors);
+    model_ = open_model(origin.config ? *origin.config : config_of(folder_), origin.tensors, adapter);
   else
-    model_ = open_model(folder_);
+    model_ = open_model(folder_, adapter);
   notes_ = model_->info().notes;
   if (const std::string tuned = take_tuned(*model_, options); !tuned.empty()) device_ += "; tuned: " + tuned;
   auto engine = std::make_unique<Engine>(model_, std::move(options));
@@ -421,7 +423,7 @@ std::optional<std::string> optional_text(nb::handle given) {
   return text_of(given.ptr());
 }
 
-// `parts`: what stands for files of the folder: texts `config` and `generation`, and pairs `tensors`.
+// `parts`: what stands for files of the folder: texts `config` and `generation`, and pairs `tensors`; and the folder `adapter`.
 std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, const nb::dict& options,
                                         nb::handle ignored, nb::handle on_progress, const nb::dict& parts) {
   register_builtins();
@@ -430,7 +432,9 @@ std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, co
   EngineOptions engine = options_with(text_of(device.ptr()), options);
   Kept kept;
   Origin origin{.folder = text_of(folder.ptr())};
-  for (const auto& [name, part] : {std::pair("config", &origin.config), {"generation", &origin.generation}})
+  for (const auto& [name, part] : {std::pair("config", &origin.config),
+                                   {"generation", &origin.generation},
+                                   {"adapter", &origin.adapter}})
     if (parts.contains(name)) *part = optional_text(parts[name]);
   if (parts.contains("tensors")) origin.tensors = given_tensors(parts["tensors"], "load", kept);
   return std::make_shared<LoadedModel>(std::move(origin), std::move(engine), names, nb::borrow(on_progress));

@@ -83,6 +83,9 @@ void EngineFlags::add_artefact_to(Command& command) {
 
 void EngineFlags::add_program_to(Command& command, const std::string& what, const ArgumentTraits& traits) {
   command.argument("model", &model, what, traits);
+  command.argument("--adapter", &adapter,
+                   "folder of a LoRA adapter of PEFT; it is merged into the weights as they are read",
+                   {.group = "The model", .names = Names::kFolder});
   add_options(command, [](const std::string&, const Option& option) { return option.kept != Kept::kNot; });
   command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
 }
@@ -129,8 +132,8 @@ void warn_of_threads(i32 threads) {
                  threads, describe_cores().c_str());
 }
 
-std::unique_ptr<Model> load_model(const std::string& folder) {
-  auto model = open_model(folder);
+std::unique_ptr<Model> load_model(const EngineFlags& flags) {
+  auto model = open_model(flags.model, flags.adapter);
   for (const std::string& note : model->info().notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   return model;
 }
@@ -151,7 +154,7 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };
   warn_of_threads(options.threads);
-  std::unique_ptr<Model> model = load_model(flags.model);
+  std::unique_ptr<Model> model = load_model(flags);
   take_tuned_of(flags, *model, options);
   auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
   for (const std::string& note :
@@ -162,7 +165,7 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
 
 i32 context_of(const EngineFlags& flags, EngineOptions options) {
   require_model_folder(flags.model);
-  const auto model = open_model(flags.model);
+  const auto model = open_model(flags.model, flags.adapter);
   take_settings(*model, options);
   complete(model->info(), options);
   return options.max_context;
@@ -170,7 +173,7 @@ i32 context_of(const EngineFlags& flags, EngineOptions options) {
 
 Planner load_planner(const EngineFlags& flags, EngineOptions& options) {
   require_model_folder(flags.model);
-  const std::shared_ptr<const Model> model = load_model(flags.model);
+  const std::shared_ptr<const Model> model = load_model(flags);
   take_settings(*model, options);
   take_tuned_of(flags, *model, options);
   return make_planner(model, options);

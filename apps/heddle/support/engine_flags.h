@@ -11,7 +11,7 @@
 namespace heddle {
 
 struct EngineFlags {
-  std::string model;
+  std::string model, adapter;
   EngineOptions asked;  // what the flags of options set
   std::string program;  // an artefact
   std::string device;   // as it was typed; empty: the best one
@@ -42,7 +42,7 @@ struct EngineFlags {
 // Says on stderr that so many threads are far more than there are cores.
 void warn_of_threads(i32 threads);
 // Opens the folder and prints what a user should know about how it was read to stderr.
-std::unique_ptr<Model> load_model(const std::string& folder);
+std::unique_ptr<Model> load_model(const EngineFlags& flags);
 // The positions that a sequence of an engine with these options has. Opens the folder, but reads no weights.
 i32 context_of(const EngineFlags& flags, EngineOptions options);
 // Opens the folder and loads its weights. If stderr is a terminal, prints the memory it needs and its

@@ -10,10 +10,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "heddle/base/digest.h"
 #include "heddle/base/error.h"
-#include "heddle/base/json.h"
+#include "heddle/base/gguf.h"
 #include "heddle/base/memory.h"
 #include "heddle/base/near_names.h"
+#include "heddle/model/hf/adapter.h"
 #include "heddle/model/hf/other_formats.h"
 
 namespace heddle {
@@ -100,7 +102,7 @@ class Replacements : public WeightValues {
 
 class CheckpointModel : public TensorModel {
  public:
-  CheckpointModel(const TextConfig& text, Checkpoint checkpoint)
+  CheckpointModel(const TextConfig& text, Checkpoint checkpoint, const std::string& adapter)
       : checkpoint_(std::move(checkpoint)), names_(checkpoint_, family_of(text.config).trunk) {
     checkpoint_.set_code_format(text.codes);
     tensors_.tied_outside = text.tied_outside;
@@ -112,6 +114,7 @@ class CheckpointModel : public TensorModel {
     definition_ = define_model(text.config, tensors_);
     tensors_.mixed = has_other_matrices();
     account_for_all();
+    if (!adapter.empty()) merge(adapter);
   }
 
   const ModelInfo& info() const override { return definition_.info; }
@@ -126,7 +129,12 @@ class CheckpointModel : public TensorModel {
   SourceCodes codes(const std::string& tensor) const override {
     return checkpoint_.codes(names_.stored(tensor));
   }
-  std::string fingerprint() const override { return checkpoint_.fingerprint(); }
+  std::string fingerprint() const override {
+    const std::string base = checkpoint_.fingerprint();
+    if (!adapter_) return base;
+    const std::string own = adapter_->fingerprint();
+    return digest_of(std::vector<std::string_view>{base, own});
+  }
   void forget(const std::string& tensor) const override { checkpoint_.forget(names_.stored(tensor)); }
 
   std::unique_ptr<WeightValues> replacing(std::shared_ptr<TensorSource> tensors) const override {
@@ -138,6 +146,10 @@ class CheckpointModel : public TensorModel {
  private:
   void require_replaceable(const std::string& name, const Checkpoint& given) const {
     const TensorEntry& entry = given.entry(name);
+    if (checkpoint_.is_changed(name))
+      fail(ErrorCode::kInvalidArgument,
+           "[{}] an adapter is merged into {}, which new values would drop; load the model without it",
+           given.folder(), name);
     if (const auto found = sources_.find(name); found != sources_.end()) {
       const DType type = checkpoint_.dtype(name);
       if (entry.dtype == type && entry.shape == checkpoint_.shape(name)) return;
@@ -156,6 +168,37 @@ class CheckpointModel : public TensorModel {
            name);
     fail(ErrorCode::kInvalidArgument, "[{}] the model reads no tensor {}{}", given.folder(), brief(name),
          did_you_mean(name, std::vector<std::string>(sources_.begin(), sources_.end())));
+  }
+
+  void merge(const std::string& folder) {
+    adapter_ = std::make_shared<const Adapter>(folder);
+    for (const std::string& note : adapter_->notes()) definition_.info.notes.push_back(note);
+    for (const auto& [module, tensor] : adapter_->copies()) {
+      const std::string name = stored_weight(module, tensor);
+      adapter_->require_copy(tensor, checkpoint_.weight(name));
+      checkpoint_.forget(name);
+    }
+    for (const Adapter::Product& product : adapter_->products()) {
+      const std::string name = stored_weight(product.module, product.a);
+      const bool transposed = transposed_.contains(name);
+      adapter_->require_fit(product, checkpoint_.shape(name), transposed);
+      checkpoint_.change(name, [adapter = adapter_, &product, transposed](const TensorView& weight) {
+        return adapter->merged(product, weight, transposed);
+      });
+    }
+  }
+
+  // The stored name of a module's weight. Classes of transformers may put the text model into another module than files do.
+  std::string stored_weight(const std::string& module, const std::string& tensor) const {
+    constexpr std::string_view kInside = "model.language_model.";
+    std::vector<std::string> names = {module + ".weight"};
+    if (names[0].starts_with(kInside)) names.push_back("model." + names[0].substr(kInside.size()));
+    for (const std::string& name : names)
+      if (const std::string stored = names_.stored(name); sources_.contains(stored)) return stored;
+    fail(ErrorCode::kIo,
+         "[{}] tensor {} is for {}, which the model in {} does not read as a matrix of its own{}",
+         adapter_->file(), brief(tensor), brief(names[0]), checkpoint_.folder(),
+         did_you_mean(names[0], std::vector<std::string>(sources_.begin(), sources_.end())));
   }
 
   void note(std::string text) {
@@ -235,6 +278,7 @@ class CheckpointModel : public TensorModel {
     const auto add = [&](const WeightSource& source) {
       const std::string name = names_.stored(source.tensor);
       sources_.insert(name);
+      if (source.transposed) transposed_.insert(name);
       const TensorEntry* entry = checkpoint_.find(name);
       if (!entry) {
         if (!missing || before(name, *missing)) missing = name;
@@ -270,6 +314,8 @@ class CheckpointModel : public TensorModel {
   Inventory tensors_;
   Definition definition_;
   std::set<std::string> sources_;  // the stored names of what the graph reads
+  std::set<std::string> transposed_;
+  std::shared_ptr<const Adapter> adapter_;  // null: none
   mutable std::map<std::pair<std::string, std::string>, bool> same_;
 };
 
@@ -320,26 +366,34 @@ Definition define_model(const Config& config, const Inventory& tensors) {
 
 namespace {
 
-std::unique_ptr<TensorModel> model_of(const Config& config, const std::function<Checkpoint()>& open) {
+std::unique_ptr<TensorModel> model_of(const Config& config, const std::function<Checkpoint()>& open,
+                                      const std::string& adapter) {
   return with_memory_for("the description of the model", [&]() -> std::unique_ptr<TensorModel> {
     const TextConfig text = text_config(config);
     // The configuration is refused before anything is said about weights, which may not be here yet.
     const Inventory none{.has = [](const std::string&) { return false; },
                          .dtype = [](const std::string&) { return DType::kBf16; }};
     (void)define_model(text.config, none);
-    return std::make_unique<CheckpointModel>(text, open());
+    return std::make_unique<CheckpointModel>(text, open(), adapter);
   });
 }
 
 }  // namespace
 
-std::unique_ptr<TensorModel> open_model(const std::string& folder) {
+std::unique_ptr<TensorModel> open_model(const std::string& folder, const std::string& adapter) {
   refuse_other_formats(folder);
-  return model_of(Config::load(folder), [&] { return Checkpoint(folder); });
+  // Its files have rows of heads in another order than transformers.
+  if (!adapter.empty() && is_gguf(folder))
+    fail(ErrorCode::kUnsupported,
+         "[{}] an adapter is merged into a folder of transformers, not into GGUF: {}", adapter, folder);
+  return model_of(
+      Config::load(folder), [&] { return Checkpoint(folder); }, adapter);
 }
 
-std::unique_ptr<TensorModel> open_model(const std::string& config, std::shared_ptr<TensorSource> tensors) {
-  return model_of(Config::parse(config, "config"), [&] { return Checkpoint(std::move(tensors), config); });
+std::unique_ptr<TensorModel> open_model(const std::string& config, std::shared_ptr<TensorSource> tensors,
+                                        const std::string& adapter) {
+  return model_of(
+      Config::parse(config, "config"), [&] { return Checkpoint(std::move(tensors), config); }, adapter);
 }
 
 }  // namespace heddle

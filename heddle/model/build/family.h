@@ -67,10 +67,12 @@ class TensorModel : public Model {
   virtual std::unique_ptr<WeightValues> replacing(std::shared_ptr<TensorSource> tensors) const = 0;
 };
 
-// Opens a model folder. Throws Error that names file, key and value when something is missing or unsupported.
-std::unique_ptr<TensorModel> open_model(const std::string& folder);
+// Opens a model folder. Throws Error that names file, key and value when something is missing or unsupported. `adapter`: a
+// folder of PEFT that is merged into the weights as they are read (model/hf/adapter.h); "": none.
+std::unique_ptr<TensorModel> open_model(const std::string& folder, const std::string& adapter = "");
 // Does so with tensors that are no files. `config`: the text of a config.json. The tensors are read until an engine has
 // the model's weights, and not after.
-std::unique_ptr<TensorModel> open_model(const std::string& config, std::shared_ptr<TensorSource> tensors);
+std::unique_ptr<TensorModel> open_model(const std::string& config, std::shared_ptr<TensorSource> tensors,
+                                        const std::string& adapter = "");
 
 }  // namespace heddle

@@ -175,6 +175,7 @@ bool Checkpoint::is_float(const std::string& name) const {
 }
 
 bool Checkpoint::same(const std::string& a, const std::string& b) const {
+  if (is_changed(a) || is_changed(b)) return false;
   if (entry(a).type != entry(b).type || shape(a) != shape(b)) return false;
   if (&file_with(a) == &file_with(b) && file_with(a).is_one_memory(stored_name(a), stored_name(b)))
     return true;
@@ -330,7 +331,23 @@ DType Checkpoint::find_dtype(const std::string& name) const {
   return *found.dtype;
 }
 
+void Checkpoint::change(const std::string& name, Change change) {
+  changes_[name] = std::move(change);
+  place_of(name).coding.reset();
+}
+
 TensorView Checkpoint::weight(const std::string& name) const {
+  const auto change = changes_.find(name);
+  if (change == changes_.end()) return unchanged(name);
+  auto [place, is_new] = changed_.try_emplace(name);
+  if (is_new) {
+    place->second = change->second(unchanged(name));
+    converted_.erase(name);
+  }
+  return {name, dtype(name), shape(name), place->second, file_with(name).path()};
+}
+
+TensorView Checkpoint::unchanged(const std::string& name) const {
   const TensorSource& file = file_with(name);
   const DType type = dtype(name);
   if (!is_rounded(name) && !entry(name).floats && scales_of(name).empty()) return file.view(name);
@@ -339,7 +356,7 @@ TensorView Checkpoint::weight(const std::string& name) const {
 
 std::optional<TensorView> Checkpoint::far(const std::string& name, const MemorySpace& space) const {
   const TensorEntry& stored = entry(name);
-  if (!stored.dtype || !is_wide_float(*stored.dtype)) return std::nullopt;
+  if (!stored.dtype || !is_wide_float(*stored.dtype) || is_changed(name)) return std::nullopt;
   const std::byte* address = file_with(name).far(name, space);
   if (!address) return std::nullopt;
   return TensorView{name, *stored.dtype, stored.shape, {address, stored.size}, folder_};
@@ -365,7 +382,11 @@ StoredCoding Checkpoint::coding(const std::string& name) const {
   const auto found = places_.find(name);
   if (found == places_.end()) return {};
   const Place& place = found->second;
-  if (!place.coding) place.coding = find_coding(name);
+  if (!place.coding) {
+    place.coding = find_coding(name);
+    if (is_changed(name) && place.coding->coding.code != Code::kNone)
+      place.coding = {.expanded = "an adapter is merged into them"};
+  }
   return *place.coding;
 }
 
@@ -420,6 +441,7 @@ void Checkpoint::forget(const std::string& name) {
   if (found == places_.end()) return;
   files_[found->second.file]->forget(stored_name(name));
   converted_.erase(name);
+  changed_.erase(name);
 }
 
 }  // namespace heddle

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,10 @@ class Checkpoint {
   std::vector<const TensorEntry*> parts_beside(const std::string& name) const;
   // Tells how config.json describes weights in codes; call it before they are read.
   void set_code_format(const CodeFormat& format);
+  // Lets weight() give what `change` makes of it, in the same type and shape. It is then stored as floats to all others.
+  using Change = std::function<std::vector<std::byte>(const TensorView& weight)>;
+  void change(const std::string& name, Change change);
+  bool is_changed(const std::string& name) const { return changes_.contains(name); }
   // A tensor of floats (f32, f16 or bf16; f64 is rounded to f32; MXFP4 is expanded to bf16, exactly; fp8 times its scales is
   // rounded to bf16, packed integers to the type of their scales), which all weights are. This does not check that
   // values are finite; code that reads all of them does. The view is valid until forget().
@@ -115,8 +120,11 @@ class Checkpoint {
   std::shared_ptr<ComposedWeights> composed_;  // one of files_
   std::deque<std::string> packed_;             // names of weights that are stored as `_packed`
   std::span<const std::byte> converted(const std::string& name) const;
+  TensorView unchanged(const std::string& name) const;
 
+  std::map<std::string, Change> changes_;
   mutable std::map<std::string, std::vector<std::byte>> converted_;  // weights of types that heddle has not
+  mutable std::map<std::string, std::vector<std::byte>> changed_;
 };
 
 }  // namespace heddle

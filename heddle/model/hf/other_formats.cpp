@@ -69,8 +69,9 @@ void refuse_other_formats(const std::string& path) {
   refuse_cache(path, names);
   if (has("adapter_config.json"))
     fail(ErrorCode::kUnsupported,
-         "[{}] is an adapter (adapter_config.json), not a model; merge it into its base model with peft's "
-         "merge_and_unload() and save_pretrained()",
+         "[{}] is an adapter (adapter_config.json), not a model; give its base model, and this folder as "
+         "--adapter "
+         "(adapter= in Python)",
          path);
   if (const auto gguf = first_with(names, [](const std::string& name) { return name.ends_with(".gguf"); }))
     fail(ErrorCode::kIo, "[{}] holds {}; give the file itself, which is a whole model: {}/{}", path, *gguf,

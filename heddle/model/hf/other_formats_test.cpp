@@ -19,7 +19,7 @@ struct Found {
 TEST(OtherFormats, SayWhatAFolderIsAndWhatToDo) {
   const std::string folder = testing::TempDir() + "heddle_other_formats_test";
   for (const auto& [files, says] :
-       {Found{{"adapter_config.json", "adapter_model.safetensors"}, "merge_and_unload()"},
+       {Found{{"adapter_config.json", "adapter_model.safetensors"}, "--adapter"},
         Found{{"adapter_config.json", "config.json", "model.safetensors"}, ""},
         Found{{"refs/main", "snapshots/0abc/config.json"}, "snapshots/0abc"},
         Found{{"models--org--name/snapshots/0abc/config.json"}, "models--org--name/snapshots/0abc"},
