@@ -67,6 +67,7 @@ PYTHON_LAYERS = {
     "heddle.patching": 6.25,
     "heddle.attention": 6.5,
     "heddle.hardware": 6.5,
+    "heddle.kernelpytorch": 6.75,
     "heddle": 7,
     "heddle.__main__": 8,
     "heddle.bench": 8,

@@ -1,0 +1,108 @@
+"""heddle.kernelpytorch: layers and optimizers of its names do what they are called, and wrong use is refused.
+The snippets of docs/coming_from.md are run by test_docs."""
+
+import math
+
+import pytest
+import torch
+
+import heddle
+from heddle import kernelpytorch as kp
+from tiny import tiny, tokens
+
+
+def exact(layer, x, seen):
+    """Attention with the layer's projections over the pairs of `seen`, in fp64."""
+    q, k, v = (
+        (x.double() @ layer.qkv_proj.weight.double().t()).unflatten(-1, (3, 4, -1)).permute(2, 0, 3, 1, 4)
+    )
+    scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~seen, -math.inf)
+    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ layer.o_proj.weight.double().t()
+
+
+i, j = torch.arange(150)[:, None], torch.arange(150)
+IDS = torch.arange(150) // 40
+LAYERS = {
+    "ring": (lambda: kp.create_ring_attention(32, 4, 1_000_000), i >= j),
+    "sparse": (lambda: kp.create_sparse_attention(32, 4), i >= j),
+    "causal": (lambda: kp.create_advanced_flex_attention(32, 4), i >= j),
+    "window": (
+        lambda: kp.create_advanced_flex_attention(32, 4, "sliding_window", width=9),
+        (i >= j) & (i - j <= 9),
+    ),
+    "documents": (
+        lambda: kp.create_advanced_flex_attention(32, 4, "documents", ids=IDS),
+        (i >= j) & (IDS[:, None] == IDS),
+    ),
+    "prefix": (lambda: kp.create_advanced_flex_attention(32, 4, "prefix", length=20), (i >= j) | (j < 20)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_attention_are_what_they_are_called(name):
+    make, seen = LAYERS[name]
+    layer, x = make(), torch.randn(2, 150, 32)
+    with torch.no_grad():
+        assert (layer(x) - exact(layer, x, seen)).abs().max() < 1e-5
+
+
+def test_a_model_with_fused_decoding_gives_what_it_gave():
+    model, ids = tiny("llama"), tokens(1, 5)
+    wanted = model.generate(ids, max_new_tokens=4, do_sample=False)
+    fused = kp.create_unified_attention_fusion(model)
+    assert torch.equal(fused.generate(ids, max_new_tokens=4, do_sample=False), wanted)
+    assert heddle.patched(model).calls("generate") == 1
+
+
+@pytest.mark.parametrize(("limit", "dtype"), [(None, "fp32"), (5e-6, "bf16"), (3e-6, "int8")])
+def test_states_fit_the_limit_of_the_host(limit, dtype):
+    model = torch.nn.Linear(32, 31)
+    base = torch.optim.AdamW(
+        [{"params": model.weight, "lr": 0.5}, {"params": model.bias, "weight_decay": 0.0}]
+    )
+    made = kp.DeepOptimizerStates(base, model, kp.MemoryConfig(limit and limit * 1.2))
+    assert made.state_dtype == dtype
+    assert [group["lr"] for group in made.param_groups] == [0.5, 1e-3]
+    assert made.param_groups[1]["weight_decay"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        (
+            lambda: kp.create_fp8_trainer,
+            heddle.Unsupported,
+            "create_fp8_trainer: heddle lacks training in FP8",
+        ),
+        (lambda: kp.create_magic, heddle.UnknownName, "has no create_magic"),
+        (lambda: kp.create_ring_attention(30, 4, 9), heddle.InvalidArgument, "d_model is 30 and num_heads 4"),
+        (
+            lambda: kp.create_ring_attention(32, 4, 9)(torch.randn(1, 10, 32)),
+            heddle.InvalidArgument,
+            "10 positions on each of 1 ranks; must be at most 9",
+        ),
+        (
+            lambda: kp.create_context_parallel_attention(32, 4, 2)(torch.randn(1, 10, 32)),
+            heddle.InvalidArgument,
+            "there are 1 processes; must be context_parallel_size, 2",
+        ),
+        (
+            lambda: kp.create_advanced_flex_attention(32, 4, "flashlight"),
+            heddle.InvalidArgument,
+            "pattern is 'flashlight'; must be one of causal",
+        ),
+        (
+            lambda: kp.DeepOptimizerStates(torch.optim.SGD([torch.zeros(1)])),
+            heddle.Unsupported,
+            "optimizer is SGD; must be a torch.optim.AdamW",
+        ),
+        (
+            lambda: kp.DeepOptimizerStates(torch.optim.AdamW([torch.zeros(99)]), None, kp.MemoryConfig(1e-9)),
+            heddle.InvalidArgument,
+            "cpu_memory_limit_gb is 1e-09",
+        ),
+    ],
+)
+def test_wrong_use_is_refused(wrong, error, said):
+    with pytest.raises(error, match=said):
+        wrong()
