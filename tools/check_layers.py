@@ -56,6 +56,7 @@ PYTHON_LAYERS = {
     "heddle.commands": 5,
     "heddle.torch": 5,
     "heddle.buckets": 6,
+    "heddle.distributed": 6,
     "heddle.env": 6,
     "heddle.flex": 6,
     "heddle.memory": 6,

@@ -29,6 +29,7 @@ from heddle.version import __version__ as __version__
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
     from heddle import buckets as buckets
+    from heddle import distributed as distributed
     from heddle import env as env
     from heddle import hardware as hardware
     from heddle import memory as memory
@@ -105,7 +106,18 @@ __all__ = [
 # Dtypes, as an op of one's own declares them.
 f32, f16, bf16, i32 = "f32", "f16", "bf16", "i32"
 
-_MODULES = ("ops", "torch", "buckets", "env", "hardware", "memory", "model", "optim", "settings")
+_MODULES = (
+    "ops",
+    "torch",
+    "buckets",
+    "distributed",
+    "env",
+    "hardware",
+    "memory",
+    "model",
+    "optim",
+    "settings",
+)
 _HOMES = {
     "heddle.paths": ("set_backend", "last_path"),
     "heddle.megakernel": (
