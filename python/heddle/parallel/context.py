@@ -60,14 +60,15 @@ class Parallel:
             raise InvalidArgument(f"[{NAME}] the length of the sequence is not known; give buffers")
         return self.shards
 
-    def _plan(self, name, given, causal, attributes, check=None, said=""):
+    def _plan(self, name, given, causal, attributes, check=None, said="", window=None):
         return plan_of(
             name,
             self._ranks,
             given,
             shards=self.shards or self._balance,
             causal=causal,
-            **self._mask,
+            cu_seqlens=self._mask["cu_seqlens"],
+            window=window or self._mask["window"],
             attributes=attributes,
             limit=self._limit,
             method=self._method,
@@ -85,8 +86,10 @@ class Parallel:
         is_causal=False,
         scale=None,
         enable_gqa=False,
+        window=None,
+        softcap=0.0,
     ):
-        """torch's scaled_dot_product_attention, of the whole sequence."""
+        """torch's scaled_dot_product_attention, of the whole sequence. `window`: instead of the context's."""
         name = "scaled_dot_product_attention"
 
         def check():
@@ -103,7 +106,8 @@ class Parallel:
                     " give enable_gqa=True"
                 )
 
-        plan = self._plan(name, (query, key, value), is_causal, {"scale": scale or 0.0}, check)
+        attributes = {"scale": scale or 0.0, "softcap": softcap}
+        plan = self._plan(name, (query, key, value), is_causal, attributes, check, window=window)
         if self._method == "ulysses":
             return through_heads(plan, query, key, value, lambda q, k, v, _: whole(plan, q, k, v))
         return Attention.apply(plan, query, key, value)[0]
@@ -171,11 +175,17 @@ class Mode(TorchFunctionMode):
         return function(*args, **kwargs)
 
 
+def current():
+    """The Parallel of the context_parallel that this is inside of, or None."""
+    if torch._C._is_torch_function_mode_enabled():
+        for each in reversed(_get_current_function_mode_stack()):
+            if isinstance(each, Mode):
+                return each.parallel
+    return None
+
+
 def is_active():
-    """True inside of context_parallel."""
-    return torch._C._is_torch_function_mode_enabled() and any(
-        isinstance(each, Mode) for each in _get_current_function_mode_stack()
-    )
+    return current() is not None
 
 
 @named

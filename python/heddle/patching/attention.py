@@ -10,7 +10,8 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.modeling_utils import AttentionInterface
 
 import heddle.ops
-from heddle.patching import classes, fits, interface, masks
+from heddle.parallel.context import is_active as is_shared
+from heddle.patching import classes, fits, interface, masks, shared
 
 NAME, OWN = "heddle", "sdpa"  # the functions of a patched module and of others
 _OPTIONS = ("position_bias", "cache", "softcap", "s_aux", "output_attentions", "head_mask")
@@ -96,6 +97,8 @@ def _reason(kind, module, query, key, value, mask, dropout, options):
         reason = _verdicts[facts] = _judge(query, key, value)
     if not reason and fits.transformed():
         return fits.IN_TRANSFORM
+    if not reason and is_shared():
+        return "context_parallel stands in for torch's function"
     if not reason and torch.is_autocast_enabled(query.device.type):
         return fits.IN_AUTOCAST
     return reason
@@ -148,6 +151,8 @@ def mask(*sizes, config=None, **given):
 
 AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, mask)
+AttentionInterface.register(shared.NAME, shared.attend)
+AttentionMaskInterface.register(shared.NAME, shared.mask)
 
 
 class _View:

@@ -7,6 +7,7 @@ from torch.nn.attention.flex_attention import BlockMask
 from heddle.errors import Unsupported
 from heddle.flex import and_masks, create_block_mask
 from heddle.flex.flex import attend as attend_scored
+from heddle.parallel.context import is_active as is_shared
 
 REFUSED = ("output_attentions", "head_mask", "cache")
 
@@ -62,6 +63,8 @@ def attend(
             f'[attn_implementation="heddle"] attention has dropout {dropout}; set attention_dropout to 0, or'
             " call model.eval()"
         )
+    if is_shared():
+        raise Unsupported('[attn_implementation="heddle"] is not for context_parallel; "heddle_cp" is for it')
     for name in REFUSED:
         if options.get(name) is not None and options[name] is not False:
             raise Unsupported(f'[attn_implementation="heddle"] a call with {name}; "eager" takes it')
