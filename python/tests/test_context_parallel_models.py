@@ -62,6 +62,7 @@ def patched_model():
 
 REFUSED = {
     "masks of heddle": (lambda: model_of("heddle"), {}, "heddle_cp"),
+    "blocks of heddle": (lambda: model_of("heddle_sparse"), {}, "heddle_cp"),
     "masks of torch": (patched_model, {}, "attn_mask is given"),
     "padding": (lambda: model_of("heddle_cp"), {"attention_mask": torch.zeros(1, 19)}, "has padding"),
 }

@@ -43,6 +43,14 @@ def mask(
     return made
 
 
+def refuse_shared(name):
+    """Raises in context_parallel, of whose other ranks the function of that name knows nothing."""
+    if is_shared():
+        raise Unsupported(
+            f'[attn_implementation="{name}"] is not for context_parallel; "heddle_cp" is for it'
+        )
+
+
 def attend(
     module,
     query,
@@ -63,8 +71,7 @@ def attend(
             f'[attn_implementation="heddle"] attention has dropout {dropout}; set attention_dropout to 0, or'
             " call model.eval()"
         )
-    if is_shared():
-        raise Unsupported('[attn_implementation="heddle"] is not for context_parallel; "heddle_cp" is for it')
+    refuse_shared("heddle")
     for name in REFUSED:
         if options.get(name) is not None and options[name] is not False:
             raise Unsupported(f'[attn_implementation="heddle"] a call with {name}; "eager" takes it')

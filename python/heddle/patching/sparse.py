@@ -46,6 +46,7 @@ def attend(
     **options,
 ):
     """The function of transformers' interface."""
+    interface.refuse_shared(NAME)
     reason = _why_dense(module, query, key, attention_mask, dropout, is_causal, options)
     if not reason:
         return sparse_prefill(query, key, value, scale=scaling).transpose(1, 2), None
