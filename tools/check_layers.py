@@ -73,6 +73,7 @@ PYTHON_LAYERS = {
     "heddle.__main__": 8,
     "heddle.bench": 8,
     "heddle.check": 8,
+    "heddle.demos": 8,
     "heddle.layout": 8,
     "heddle.package": 8,
     "heddle.tile_language": 8,

@@ -1,0 +1,26 @@
+"""Demos: each computes both sides of a claim of heddle, and compares them.
+
+>>> heddle.demos.attention.streams(quick=True)
+"200,000 positions: ..."
+
+A demo raises AssertionError where the claim does not hold, and returns what it found as a text.
+"""
+
+from heddle.demos import attention, training
+
+DEMOS = {
+    "flex": attention.flex,
+    "sparse": attention.sparse,
+    "streams": attention.streams,
+    "ring": attention.ring,
+    "fusion": training.fusion,
+    "optimizer": training.optimizer,
+    "memory": training.memory,
+    "shapes": training.shapes,
+}
+ABSENT = {
+    "fp8": "training in FP8 is not in heddle",
+    "mixtures": "training of mixtures of experts is not in heddle",
+}
+
+__all__ = ["ABSENT", "DEMOS"]

@@ -1,0 +1,130 @@
+"""Demos of models: decoding in one program, offloaded optimizers, plans of memory, shapes in buckets."""
+
+import copy
+
+import torch
+
+import heddle
+from heddle import buckets, optim
+
+
+def _holds(claim, text):
+    if not claim:
+        raise AssertionError(text)
+
+
+def _llama(quick):
+    try:
+        import transformers
+    except ImportError:
+        raise heddle.PackageMissing("[demos] needs transformers: pip install transformers") from None
+    width = 64 if quick else 512
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=256,
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=2 if quick else 8,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        pad_token_id=0,
+    )
+    model = transformers.LlamaForCausalLM(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(4)  # so that tokens follow from more than rounding
+    return model
+
+
+def fusion(quick):
+    """transformers' generate decodes in heddle's program, with the same tokens."""
+    model, ids = _llama(quick), torch.arange(3, 12)[None]
+    given = {"max_new_tokens": 12 if quick else 100, "do_sample": False}
+    wanted = model.generate(ids, **given)
+    heddle.patch(model, generate="megakernel")
+    made = model.generate(ids, **given)
+    (row,) = heddle.patched(model).of("generate")
+    text = f"{made.shape[1] - ids.shape[1]} tokens by {row.path}"
+    _holds(torch.equal(made, wanted) and row.calls == 1, f"{text}: others than transformers'")
+    return f"{text}, those of transformers"
+
+
+def optimizer(quick):
+    """Updates on the host and on the device have the same bits for every split, and states of few bytes."""
+    size = 50_000 if quick else 20_000_000
+    begin, grad = torch.randn(size), torch.randn(size)
+    results, sizes = [], {}
+    for share in (0.0, 0.3, 1.0):
+        param = torch.nn.Parameter(begin.clone())
+        made = optim.OffloadAdamW([param], lr=1e-3, gpu_fraction=share)
+        for _ in range(3):
+            param.grad = grad
+            made.step()
+        results.append(param.detach())
+    for dtype in ("fp32", "bf16", "int8"):
+        param = torch.nn.Parameter(begin.clone())
+        made = optim.OffloadAdamW([param], state_dtype=dtype)
+        param.grad = grad
+        made.step()
+        tensors = [each for each in made.state[param].values() if isinstance(each, torch.Tensor)]
+        sizes[dtype] = sum(each.numel() * each.element_size() for each in tensors if each.dim()) / size
+    wanted = torch.nn.Parameter(begin.clone())
+    torch_optimizer = torch.optim.AdamW([wanted], lr=1e-3)
+    for _ in range(3):
+        wanted.grad = grad
+        torch_optimizer.step()
+    error = float((results[0] - wanted.detach()).abs().max())
+    said = ", ".join(f"{dtype} {each:.1f}" for dtype, each in sizes.items())
+    text = f"bytes of states a parameter: {said}; {error:.0e} from torch's AdamW"
+    same = all(torch.equal(each, results[0]) for each in results)
+    _holds(same and error < 1e-6 and sizes["int8"] < 2.2, text)
+    return f"{text}; every split, the same bits"
+
+
+def memory(quick):
+    """A plan trains in less memory, and gradients have the same bits."""
+    model = _llama(quick).train()
+    other = copy.deepcopy(model)
+    ids = torch.randint(3, 256, (2, 64 if quick else 200), generator=torch.Generator().manual_seed(0))
+
+    def step(which):
+        which.zero_grad()
+        which(input_ids=ids, labels=ids).loss.backward()
+
+    step(other)
+    with heddle.memory.checkpoint(model, budget=0.0) as managed:
+        for _ in range(3):
+            step(model)
+        least = managed.plan
+    pairs = zip(model.parameters(), other.parameters(), strict=True)
+    same = all(torch.equal(one.grad, two.grad) for one, two in pairs)
+    _holds(same, "gradients differ")
+    with heddle.memory.checkpoint(model, budget=1.0) as managed:
+        for _ in range(3):
+            step(model)
+        all_kept = managed.plan
+    text = f"peak of blocks {all_kept.peak / 1e6:.2f} -> {least.peak / 1e6:.2f} MB as planned"
+    _holds(least.peak < all_kept.peak, text)
+    return f"{text}; gradients have the same bits"
+
+
+def shapes(quick):
+    """Few lengths stand for many, with little padding, and outputs are those of the inputs alone."""
+    generator = torch.Generator().manual_seed(0)
+    count = 200 if quick else 5000
+    lengths = (torch.randn(count, generator=generator).exp() * 60 + 5).long().tolist()
+    edges = buckets.bucket_edges(lengths, 16)
+    layer = torch.nn.Linear(8, 8)
+    module = buckets.bucketed(
+        layer, {"S": edges}, dims={"input": {1: "S"}}, pad={"input": 0}, outputs={1: "S"}
+    )
+    worst = 0.0
+    with torch.no_grad():
+        for length in lengths[:50]:
+            x = torch.randn(1, length, 8, generator=generator)
+            worst = max(worst, float((module(x) - layer(x)).abs().max()))
+    text = f"{len(set(lengths))} lengths in {len(edges.edges)} buckets, {edges.padding:.1%} padding"
+    _holds(edges.padding <= 0.1 and worst < 1e-6, f"{text}; outputs are {worst:.0e} apart")
+    return f"{text}; outputs as without"
