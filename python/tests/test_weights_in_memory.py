@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file
 
 import heddle
@@ -44,6 +45,14 @@ def test_a_model_in_memory_has_the_bits_of_its_files(family, tmp_path):
         live.update_weights(model.state_dict())
         assert numpy.array_equal(live.logits(IDS), saved(model, tmp_path / "b"))
         assert "ForCausalLM" in repr(live) or "LMHead" in repr(live)
+
+
+def test_names_in_memory_may_be_others_than_in_files():
+    folder = FOLDER.parents[1] / "tests" / "goldens" / "models" / "nemotron_h-tiny"
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    assert not any(name.startswith("backbone.") for name in model.state_dict())
+    with heddle.load(folder, **OPTIONS) as files, heddle.from_transformers(model, **OPTIONS) as live:
+        assert numpy.array_equal(live.logits(IDS), files.logits(IDS))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

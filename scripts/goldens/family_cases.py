@@ -144,6 +144,32 @@ FAMILIES = {
     ),
     "arcee": Family("Arcee", {}, {"attention_bias": BIAS, "mlp_bias": [True, False], **TURN}),
     "nemotron": Family("Nemotron", {}, {"attention_bias": BIAS, "mlp_bias": BIAS, **partial(0.5, 1.0, 0.25)}),
+    "nemotron_h": Family(
+        "NemotronH",
+        EXPERTS
+        | {
+            "mamba_head_dim": 20,
+            "ssm_state_size": 12,
+            "chunk_size": 64,
+            "n_routed_experts": 12,
+            "moe_shared_expert_intermediate_size": 23,
+            "pad_token_id": 0,
+        },
+        {
+            "mamba_num_heads": [4, 8],
+            "n_groups": [2, 1],
+            "conv_kernel": [4, 2],
+            "use_conv_bias": [True, False],
+            "use_bias": BIAS,
+            "mlp_bias": BIAS,
+            "time_step_min": [0.4, 0.001],
+            "moe_latent_size": [None, 14],
+            "norm_topk_prob": [True, False],
+            **GROUPS,
+        },
+        layer_type="linear_attention full_attention moe mlp",
+        names={"num_hidden_layers": None},
+    ),
     "smollm3": Family(
         "SmolLM3", {"pad_token_id": 0}, {"no_rope_layer_interval": [2, 3], "attention_bias": BIAS, **TURN}
     ),
@@ -424,6 +450,11 @@ GOLDENS = {
     "lfm2_moe-tiny": ("lfm2_moe", torch.float32, {}),
     "arcee-tiny": ("arcee", torch.float32, {}),
     "nemotron-tiny": ("nemotron", torch.float32, {}),
+    "nemotron_h-tiny": (
+        "nemotron_h",
+        torch.float32,
+        SMALL | {"layer_types": ["linear_attention", "full_attention", "moe", "mlp"], "mamba_head_dim": 8},
+    ),
     "smollm3-tiny": ("smollm3", torch.float32, {}),
     "granite-tiny": ("granite", torch.float32, {}),
     "granite-bf16": ("granite", torch.bfloat16, {"residual_multiplier": 0.22}),

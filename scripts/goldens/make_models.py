@@ -326,10 +326,11 @@ def randomise(model, generator):
     # For the weights of its norms, but not of those that have a gate.
     kind = model.config.model_type
     less_one = float(
-        kind.startswith(("gemma", "nemotron", "qwen3_next", "qwen3_5")) and kind != "gemma4_text"
+        kind.startswith(("gemma", "nemotron", "qwen3_next", "qwen3_5"))
+        and kind not in ("gemma4_text", "nemotron_h")
     )
     last_norm = ("model.norm.weight", "ln_f.weight", "final_layernorm.weight", "final_layer_norm.weight")
-    embeddings = ("lm_head", "embed_tokens", "wte", "embed_in", "embed_out", "word_embeddings")
+    embeddings = ("lm_head", "embed_tokens", "wte", "embed_in", "embed_out", "embeddings")
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
         if name.endswith("bias"):

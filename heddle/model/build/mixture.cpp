@@ -67,6 +67,20 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   return routing.scales_input ? h : b.expert_sum("experts.sum", h, routes);
 }
 
+Tensor plain_experts(Builder& b, const std::string& at, i32 inner, HiddenAct act, const Routes& routes,
+                     Tensor x) {
+  const auto rows = [&](const char* part, i32 count) -> Rows {
+    const std::string stacked = at + "experts." + part;
+    if (b.has(stacked)) return {.sources = {{stacked, routes.experts * count}}};
+    return of_experts({.at = at}, routes.experts, {part}, count);
+  };
+  const i32 columns = x.last();
+  Tensor y = b.expert_linear("experts.up", x, routes, rows("up_proj", inner));
+  y = b.activate("experts.act", y, activation_kind(act));
+  y = b.expert_linear("experts.down", y, routes, rows("down_proj", columns));
+  return b.expert_sum("experts.sum", y, routes);
+}
+
 Tensor grouped_mixture(Builder& b, const GroupedExperts& e, HiddenAct act, const std::string& at, Tensor h,
                        bool bias) {
   Routing routing{.count = e.n_routed_experts,

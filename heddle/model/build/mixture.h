@@ -42,6 +42,11 @@ std::string block_of_experts(const Builder& b, const std::string& at);
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
                Tensor h);
 
+// Sums experts without gates, act(up x) projected down, by their shares. Their matrices lie at `at` + "experts.", and x may have
+// other columns than the rows that chose.
+Tensor plain_experts(Builder& b, const std::string& at, i32 inner, HiddenAct act, const Routes& routes,
+                     Tensor x);
+
 // The mixture of DeepSeek V2 and V3 at `at`, "model.layers.3.mlp.": the experts that h chooses, and the shared ones as one wide
 // expert. `bias`: the shared ones have biases.
 Tensor grouped_mixture(Builder& b, const GroupedExperts& experts, HiddenAct act, const std::string& at,

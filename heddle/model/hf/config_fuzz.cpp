@@ -161,6 +161,16 @@ void read_granite_hybrid(const Config& config) {
   if (c.experts.count > 0) check_experts(c.experts.taken, c.experts.count);
 }
 
+void read_nemotron_h(const Config& config) {
+  const auto c = heddle::read_nemotron_h_config(config);
+  check_decoder(c);
+  HEDDLE_CHECK(int(c.parts.size()) == c.num_hidden_layers);
+  if (c.has(heddle::NemotronPart::kMamba)) check_mamba({false}, c.mamba, 1);
+  if (!c.has(heddle::NemotronPart::kExperts)) return;
+  check_experts(c.experts);
+  HEDDLE_CHECK(c.shared_intermediate_size > 0 && c.latent_size >= 0);
+}
+
 void read_bamba(const Config& config) {
   const auto c = heddle::read_bamba_config(config);
   check_decoder(c);
@@ -183,6 +193,7 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_granitemoe_config); });
   run([&] { read_granite_hybrid(config); });
   run([&] { read_bamba(config); });
+  run([&] { read_nemotron_h(config); });
   run([&] { read_mixture(config, heddle::read_minimax_m2_config); });
   run([&] { read_mixture(config, heddle::read_olmoe_config); });
   run([&] { read_mixture(config, heddle::read_glm4_moe_config); });

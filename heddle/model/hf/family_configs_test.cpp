@@ -212,6 +212,28 @@ TEST(FamilyConfigs, BambaTurnsHalfOfEachHead) {
   expect_refused([&] { read(R"(,"partial_rotary_factor":1.0)"); }, "partial_rotary_factor");
 }
 
+TEST(FamilyConfigs, NemotronHNamesThePartOfEachLayer) {
+  const auto read = [](const std::string& more) { return read_nemotron_h_config(family_config(more)); };
+  using enum NemotronPart;
+  const std::vector all = {kMamba, kExperts, kAttention, kMlp};
+  EXPECT_EQ(read("").parts, all);
+  EXPECT_EQ(read(R"("layers_block_type":["mamba","moe","attention","mlp"])").parts, all);
+  EXPECT_EQ(read(R"("layer_types":["linear_attention","moe","full_attention","mlp"])").parts, all);
+  const auto pattern = read(R"("hybrid_override_pattern":"M*M-M","num_nextn_predict_layers":1)");
+  EXPECT_EQ(pattern.parts, std::vector({kMamba, kAttention, kMamba, kMlp, kMamba}));
+  EXPECT_EQ(pattern.num_hidden_layers, 5) << "whatever num_hidden_layers says";
+  EXPECT_EQ(pattern.experts.n_routed_experts, 0);
+  EXPECT_EQ(pattern.mamba.least_step, 0.001);
+  EXPECT_EQ(read(R"("time_step_min":0.2,"mamba_dt_min":0.1,"conv_kernel":3)").mamba.least_step, 0.1);
+  EXPECT_EQ(read(R"("moe_latent_size":7)").latent_size, 7);
+  for (const auto& [more, part] : {std::pair{R"("hybrid_override_pattern":"MX")", "mamba (M)"},
+                                   {R"("hybrid_override_pattern":"")", "must name 1 to"},
+                                   {R"("layers_block_type":["conv"])", "mamba (M)"},
+                                   {R"("mamba_num_heads":6,"n_groups":4)", "must divide mamba_num_heads"},
+                                   {R"("mamba_hidden_act":"gelu")", "silu"}})
+    expect_refused([&] { read(more); }, part);
+}
+
 TEST(FamilyConfigs, HeadsOfMambaFitTheirLayer) {
   const auto read = [](const std::string& more) { return read_mamba2(family_config(more), 24); };
   const auto c = read(R"("mamba_n_heads":6,"mamba_n_groups":3,"mamba_d_head":8)");

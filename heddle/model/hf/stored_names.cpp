@@ -51,8 +51,9 @@ bool predicts_further(const Checkpoint& checkpoint, const std::string& name) {
 StoredNames::StoredNames(const Checkpoint& checkpoint, const TrunkNames& trunk)
     : checkpoint_(checkpoint), root_(trunk.root), stored_root_(trunk.root) {
   const std::vector<std::string>& names = checkpoint.names();
+  // The last are those of a model in memory that saves other names, of a text model alone, and of a trunk alone.
   for (const std::string& root : {root_, "language_model." + root_, root_ + "language_model.",
-                                  std::string("language_model."), std::string()}) {
+                                  std::string("model."), std::string("language_model."), std::string()}) {
     const std::string first = root + trunk.layers + "0.";
     if (std::ranges::none_of(names, [&](const std::string& name) { return name.starts_with(first); }))
       continue;
