@@ -22,7 +22,8 @@ DynamicCode::DynamicCode(bool is_signed) {
   std::ranges::sort(values);
   for (size_t i = 0; i + 1 < values.size(); ++i) middles[i] = (values[i] + values[i + 1]) / 2;
   middles.back() = std::numeric_limits<float>::infinity();
-  for (uint32_t upper = 0; upper < first.size(); ++upper) {
+  first = {};
+  for (uint32_t upper = 0; upper < 65536; ++upper) {
     const bool is_negative = upper >= 0x8000;
     const float least = std::bit_cast<float>(upper << 16 | (is_negative ? 0xffffu : 0u));
     const auto at = std::ranges::lower_bound(middles, least);

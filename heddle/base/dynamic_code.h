@@ -14,7 +14,8 @@ struct DynamicCode {
   std::array<float, 256> values;   // ascending
   std::array<float, 256> middles;  // between a value and the next one; infinity after the last
   // The code of the least number with these upper 16 bits. A number's code is this one or the next.
-  std::array<uint8_t, 65536> first;
+  // After the last there is room for reads of four bytes.
+  std::array<uint8_t, 65536 + 3> first;
 
   explicit DynamicCode(bool is_signed);
   static const DynamicCode& of(bool is_signed);

@@ -27,6 +27,7 @@ constexpr i64 kAhead = 1024;  // bytes between what is read and what is prefetch
 
 using DI32 = hn::RebindToSigned<D>;
 using DI16 = hn::Rebind<int16_t, D>;
+using DU8 = hn::Rebind<uint8_t, D>;
 
 template <DType kType>
 HWY_INLINE Value load_param(const u8* param, const u8* residual, i64 i) {
@@ -66,7 +67,19 @@ HWY_INLINE void store_by_chance(u8* to, i64 i, Value value, Vec32 chance) {
 }
 
 void decode(const DynamicCode& code, const u8* codes, float scale, float* values) {
-  for (i64 i = 0; i < kBlock; ++i) values[i] = code.values[codes[i]] * scale;
+  for (i64 i = 0; i < kBlock; i += kLanes) {
+    const auto at = hn::PromoteTo(DI32(), hn::LoadU(DU8(), codes + i));
+    hn::StoreU(hn::Mul(hn::GatherIndex(d, code.values.data(), at), hn::Set(d, scale)), d, values + i);
+  }
+}
+
+// DynamicCode::code_of of each lane.
+HWY_INLINE hn::Vec<DU8> codes_of(const DynamicCode& code, Vec share) {
+  const auto upper = hn::BitCast(DI32(), hn::ShiftRight<16>(hn::BitCast(d32, share)));
+  const auto* bytes = reinterpret_cast<const int32_t*>(code.first.data());
+  const auto least = hn::And(hn::GatherOffset(DI32(), bytes, upper), hn::Set(DI32(), 255));
+  const auto is_next = hn::RebindMask(DI32(), hn::Gt(share, hn::GatherIndex(d, code.middles.data(), least)));
+  return hn::DemoteTo(DU8(), hn::Add(least, hn::IfThenElseZero(is_next, hn::Set(DI32(), 1))));
 }
 
 // Writes the codes of a block; returns its scale.
@@ -77,11 +90,9 @@ float encode(const DynamicCode& code, const float* values, u8* codes) {
   hn::StoreU(largest.v, d, lanes);
   float scale = 0;
   for (const float lane : lanes) scale = max(scale, lane);
-  alignas(64) float shares[kBlock];
   const Value by = scale == 0 ? 1.0f : scale;
   for (i64 i = 0; i < kBlock; i += kLanes)
-    hn::StoreU((Value(hn::LoadU(d, values + i)) / by).v, d, shares + i);
-  for (i64 i = 0; i < kBlock; ++i) codes[i] = code.code_of(shares[i]);
+    hn::StoreU(codes_of(code, (Value(hn::LoadU(d, values + i)) / by).v), DU8(), codes + i);
   return scale;
 }
 
