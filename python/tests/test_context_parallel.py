@@ -8,6 +8,7 @@ import math
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
 
 import heddle
 import ranks
@@ -299,6 +300,43 @@ def test_functions_of_masks(multiple):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_forward_that_runs_again_in_the_backward(method):
+    given = inputs(24, heads=2, groups=2)
+
+    def run(group):
+        parts = [each.clone() for each in given]
+        with attention.context_parallel(group, buffers=parts, buffer_seq_dims=[2] * 3, method=method):
+            own = [each.clone().requires_grad_() for each in parts]
+            kept = scaled_dot_product_attention(*own, is_causal=True)
+            wanted = torch.autograd.grad(kept.sin().sum(), own)
+            again = checkpoint(scaled_dot_product_attention, *own, is_causal=True, use_reentrant=False)
+            made = torch.autograd.grad(again.sin().sum(), own)
+            again = checkpoint(
+                lambda *own: scaled_dot_product_attention(*own, is_causal=True), *own, use_reentrant=True
+            )
+            again.sin().sum().backward()
+            pairs = zip(wanted * 2, (*made, *(each.grad for each in own)), strict=True)
+            return [torch.equal(a, b) for a, b in pairs]
+
+    assert ranks.results(2, run) == [[True] * 6] * 2
+
+
+def test_attention_inside_of_functions_of_torch():
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+    x, shards = torch.randn(1, 21, 16), deal(21, 2)
+
+    def run(weights, group):
+        own = shards.shard(x, 1, group.rank)
+        with attention.context_parallel(group):
+            return layer(own, own, own, need_weights=weights)[0]
+
+    made = ranks.results(2, functools.partial(run, False))
+    torch.testing.assert_close(whole(made, shards, 1), layer(x, x, x, need_weights=False)[0])
+    assert all(isinstance(each, heddle.Unsupported) for each in ranks.run(2, functools.partial(run, True)))
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_context_restores_and_attends(method):
     given = inputs(41)
     wanted = exact(*given, seen(41, True, documents=(0, 17, 41)))
@@ -459,6 +497,9 @@ def test_nobody_waits_for_ever():
 def test_a_call_outside_of_processes():
     with pytest.raises(heddle.InvalidArgument, match="init_process_group"):
         attention.ring_attention(Q, Q, Q)
+    for function in (attention.ring_attention, attention.ulysses_attention, attention.context_parallel):
+        with pytest.raises(heddle.WrongCall, match="has no argument causl"):
+            function(*[Q] * (1 if function is attention.context_parallel else 3), causl=True)
 
 
 # Its parts.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 import heddle.ops
-from heddle.errors import InvalidArgument, Unsupported
+from heddle.errors import InvalidArgument, Unsupported, named
 from heddle.parallel import pieces
 from heddle.parallel.moves import collect, spread
 from heddle.parallel.ranks import LIMIT, agree, ranks_of
@@ -37,6 +37,7 @@ class Plan:
 
 
 @torch.compiler.disable(reason=NOT_COMPILED)
+@named
 def ring_attention(
     q: torch.Tensor,
     k: torch.Tensor,

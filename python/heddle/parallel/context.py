@@ -2,9 +2,10 @@
 
 import contextlib
 import math
+import types
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import multi_head_attention_forward, scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from heddle.errors import InvalidArgument, Unsupported, named
@@ -153,8 +154,23 @@ class Parallel:
         return (y, lse) if return_lse else y
 
 
+def _without_checks(function):
+    """A function of torch in Python, which does not ask for modes first."""
+    checks = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+    known = {**function.__globals__, **{name: lambda *_: False for name in checks}}
+    made = types.FunctionType(function.__code__, known, function.__name__, function.__defaults__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+# A mode is off in what it calls; these may call attention: a backward runs forwards again for checkpointing.
+BACKWARDS = (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad)
+INNER = {each: _without_checks(each) for each in (*BACKWARDS, multi_head_attention_forward)}
+
+
 class Mode(TorchFunctionMode):
-    """Has calls of attention go to a Parallel. It follows torch's threads, which a patched name would not."""
+    """Has calls of attention go to a Parallel. It follows torch's threads, and finds functions by whatever
+    name they are called, as a patched name would not."""
 
     def __init__(self, parallel):
         super().__init__()
@@ -172,7 +188,12 @@ class Mode(TorchFunctionMode):
                 f"[{NAME}] torch's flex_attention knows nothing of other ranks; call"
                 " heddle.attention.flex_attention"
             )
-        return function(*args, **kwargs)
+        if function is multi_head_attention_forward and kwargs.get("need_weights", True):
+            raise Unsupported(f"[{NAME}] multi_head_attention_forward must have need_weights=False")
+        if function not in INNER:
+            return function(*args, **kwargs)
+        with self:
+            return INNER[function](*args, **kwargs)
 
 
 def current():
@@ -188,8 +209,8 @@ def is_active():
     return current() is not None
 
 
-@named
 @contextlib.contextmanager
+@named
 def context_parallel(
     mesh: "Any",
     *,

@@ -1,6 +1,7 @@
 """The processes of a group: what they send to one another, and errors that all of them raise together."""
 
 import datetime
+import functools
 import hashlib
 import weakref
 
@@ -63,26 +64,32 @@ class Ranks:
                     works.append((peer, dist.P2POp(function, tensor, where, group)))
         if not works:
             return lambda: None
-        begun = dist.batch_isend_irecv([each for _, each in works])
-        peers = [peer for peer, _ in works] if len(begun) == len(works) else [None] * len(begun)
         on_host = works[0][1].tensor.device.type == "cpu"
+        lost = functools.partial(self._lost, name, limit)
+        try:
+            begun = dist.batch_isend_irecv([each for _, each in works])
+        except RuntimeError as error:
+            raise lost(None, error) from error
+        # A backend may have one work for all.
+        peers = [peer for peer, _ in works] if len(begun) == len(works) else [None] * len(begun)
 
         def wait():
             for peer, work in zip(peers, begun, strict=True):
-                self._wait(work, peer, name, limit, on_host)
+                try:  # on a GPU the stream waits, and the limit is that of the ProcessGroup
+                    work.wait(datetime.timedelta(seconds=limit)) if on_host else work.wait()
+                except RuntimeError as error:
+                    raise lost(peer, error) from error
 
         return wait
 
-    def _wait(self, work, peer, name, limit, on_host):
-        """On a GPU the stream waits, and the limit is that of the ProcessGroup."""
-        try:
-            work.wait(datetime.timedelta(seconds=limit)) if on_host else work.wait()
-        except RuntimeError as error:
-            late = "timed out" in str(error).lower() or "timeout" in str(error).lower()
-            kind, did = (DeadlineExceeded, f"waited {limit:g} s for") if late else (DeviceError, "lost")
-            raise kind(
-                f"[{name}] rank {self.rank} of {self.size} {did} rank {peer}: it ended, or made another call"
-            ) from error
+    def _lost(self, name, limit, peer, error):
+        said = str(error).lower()
+        late = "timed out" in said or "timeout" in said
+        kind, did = (DeadlineExceeded, f"waited {limit:g} s for") if late else (DeviceError, "lost")
+        whom = "others" if peer is None else f"rank {peer}"
+        return kind(
+            f"[{name}] rank {self.rank} of {self.size} {did} {whom}: a rank ended, or made another call"
+        )
 
 
 def everyones(ranks, tensor, name, limit=LIMIT):

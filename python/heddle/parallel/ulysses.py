@@ -5,6 +5,7 @@ import itertools
 import torch
 
 import heddle.ops
+from heddle.errors import named
 from heddle.parallel import pieces
 from heddle.parallel.attention import NOT_COMPILED, plan_of
 from heddle.parallel.moves import Collect, Spread
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @torch.compiler.disable(reason=NOT_COMPILED)
+@named
 def ulysses_attention(
     q: torch.Tensor,
     k: torch.Tensor,
