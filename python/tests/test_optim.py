@@ -182,6 +182,15 @@ def test_gradients_that_are_not_finite_skip_the_step_where_asked(value):
     assert plain[3].isnan().nonzero().tolist() == [[17]]
 
 
+def test_a_copy_steps_as_the_one_that_it_is_of():
+    params = parameters()
+    optimizer = OffloadAdamW(params, 1e-2, state_dtype="bf16", max_grad_norm=0.5, gpu_fraction=0.5)
+    run(params, optimizer, 2)
+    copied, again = copy.deepcopy((params, optimizer))
+    run(params, optimizer, 2, first=2)
+    assert equal(bits_of(run(copied, again, 2, first=2)), bits_of(params))
+
+
 def test_clipping_is_that_of_torch():
     ours, theirs = parameters(), parameters()
     give_gradients(ours, 0)

@@ -35,6 +35,23 @@ def _checked(group):
             )
 
 
+def _given(group, numbers):
+    """(number, parameter, gradient) of those that have a gradient."""
+    _checked(group)
+    given = []
+    for param in group["params"]:
+        grad = param.grad
+        if grad is None:
+            continue
+        if grad.layout != torch.strided:
+            raise Unsupported(
+                f"[heddle.optim] the gradient of parameter {numbers[param]} is sparse ({grad.layout}); "
+                "must be dense: torch.optim.SparseAdam takes it"
+            )
+        given.append((numbers[param], param, grad))
+    return given
+
+
 class AdamW(torch.optim.Optimizer):
     """`torch.optim.AdamW` with the update in one pass over all tensors. Means are in f32. A bf16 parameter
     has a residual of 16 bits, which makes an f32 of it: small updates are not lost, for 2 bytes each.
@@ -49,6 +66,7 @@ class AdamW(torch.optim.Optimizer):
 
     state_dtype = "fp32"
     offloads = False
+    _options = ("max_grad_norm", "skip_nonfinite", "skipped_steps")  # which a copy has too
 
     def __init__(
         self,
@@ -77,6 +95,9 @@ class AdamW(torch.optim.Optimizer):
         }
         super().__init__(params, defaults)
 
+    def __getstate__(self):
+        return {**super().__getstate__(), **{name: getattr(self, name) for name in self._options}}
+
     def add_param_group(self, param_group):
         super().add_param_group(param_group)
         try:
@@ -92,7 +113,9 @@ class AdamW(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        work = [(group, self._given(group)) for group in self.param_groups]
+        params = (param for group in self.param_groups for param in group["params"])
+        numbers = {param: number for number, param in enumerate(params)}
+        work = [(group, _given(group, numbers)) for group in self.param_groups]
         scale = self._scale([grad for _, given in work for _, _, grad in given])
         if scale is None:
             self.skipped_steps += 1
@@ -110,26 +133,6 @@ class AdamW(torch.optim.Optimizer):
             for step, parts in by_step.items():
                 self._update(parts, self._numbers(group, scale, step))
         return loss
-
-    def _given(self, group):
-        """(number, parameter, gradient) of those that have a gradient."""
-        _checked(group)
-        numbers = {param: number for number, param in enumerate(self._params())}
-        given = []
-        for param in group["params"]:
-            grad = param.grad
-            if grad is None:
-                continue
-            if grad.layout != torch.strided:
-                raise Unsupported(
-                    f"[heddle.optim] the gradient of parameter {numbers[param]} is sparse ({grad.layout}); "
-                    "must be dense: torch.optim.SparseAdam takes it"
-                )
-            given.append((numbers[param], param, grad))
-        return given
-
-    def _params(self):
-        return (param for group in self.param_groups for param in group["params"])
 
     def _scale(self, grads):
         """The factor of all gradients; None: the step is skipped."""

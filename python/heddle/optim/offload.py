@@ -23,6 +23,7 @@ class OffloadAdamW(AdamW):
     0 on a CPU. The bits are the same for every share. `threads` of the host; None: as many as torch's."""
 
     offloads = True
+    _options = (*AdamW._options, "state_dtype", "gpu_fraction", "threads", "_measured")
 
     def __init__(
         self, params, lr=1e-3, *more, state_dtype="fp32", gpu_fraction="auto", threads=None, **named
@@ -42,6 +43,10 @@ class OffloadAdamW(AdamW):
         self._measured = AUTO
         self._staged = {}  # {address of a parameter: its page-locked copies}
         super().__init__(params, lr, *more, **named)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._staged = {}
 
     def _update(self, parts, numbers):
         on_cpu = [part for part in parts if part.param.device.type == "cpu"]
