@@ -11,8 +11,8 @@ const Family& family() {
           "the text model of a gemma4 with images and sound, wider heads and keys "
           "as values in layers that see all positions, "
           "a proportional rope, embeddings of each layer, keys and values of "
-          "earlier layers, final_logit_softcapping",
-      .refuses = "enable_moe_block, use_bidirectional_attention of texts",
+          "earlier layers, experts next to the MLP (enable_moe_block), final_logit_softcapping",
+      .refuses = "use_bidirectional_attention of texts",
       .define = [](const Config& config,
                    const Inventory& tensors) { return define_gemma4(read_gemma4_config(config), tensors); },
       .also = {{"gemma4_text", "gemma4"}}};

@@ -55,6 +55,7 @@ def longrope(pairs):
     }
 
 
+MSCALES = {"partial_rotary_factor": 1.0, "short_mscale": 1.25, "long_mscale": 1.5}
 WINDOW = {"sliding_window": [9, None, 70]}
 EXPERTS = {"num_experts_per_tok": 3, "moe_intermediate_size": 19}
 # Keys that say how many experts a token takes.
@@ -227,8 +228,15 @@ FAMILIES = {
     ),
     "gemma4_text": Family(
         "Gemma4",
-        {"pad_token_id": 0, "bos_token_id": 1, "vocab_size_per_layer_input": 400, "sliding_window": 9},
         {
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "vocab_size_per_layer_input": 400,
+            "sliding_window": 9,
+            **{"num_experts": 7, "top_k_experts": 3, "moe_intermediate_size": 11},
+        },
+        {
+            "enable_moe_block": [False, True],
             "global_head_dim": [16, 24],
             "num_global_key_value_heads": [1, None],
             "attention_k_eq_v": [False, True],
@@ -239,6 +247,18 @@ FAMILIES = {
             "attention_bias": BIAS,
         },
         layer_type="sliding_attention full_attention",
+    ),
+    "phimoe": Family(
+        "Phimoe",
+        {"num_local_experts": 7, "num_experts_per_tok": 2, "intermediate_size": 19},
+        {
+            "attention_bias": [True, False],
+            "lm_head_bias": [True, False],
+            "router_jitter_noise": [0.2, 0.01, 0.0],
+            "rope_parameters": [THETA],
+            **WINDOW,
+        },
+        divided=True,
     ),
     "minimax_m2": Family(
         "MiniMaxM2",
@@ -545,6 +565,27 @@ GOLDENS = {
             "hidden_size_per_layer_input": 0,
             "layer_types": ["sliding_attention", "full_attention"],
             "tie_word_embeddings": False,
+        },
+    ),
+    "gemma4-moe": (
+        "gemma4_text",
+        torch.float32,
+        SMALL
+        | {
+            "enable_moe_block": True,
+            "attention_k_eq_v": True,
+            "hidden_size_per_layer_input": 0,
+            "layer_types": ["sliding_attention", "full_attention"],
+        },
+    ),
+    "phimoe-tiny": ("phimoe", torch.float32, {}),
+    "phimoe-longrope": (
+        "phimoe",
+        torch.float32,
+        {
+            "attention_bias": False,
+            "rope_parameters": longrope(8) | MSCALES,
+            "sliding_window": None,
         },
     ),
     "minimax_m2-tiny": ("minimax_m2", torch.float32, {}),

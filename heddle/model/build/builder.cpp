@@ -304,7 +304,7 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
 // they have a norm of their own, since others may share the narrow one. A linear of one row keeps all bits
 // (device/block.cuh). With more rows it narrows them to the weight's dtype, on a CPU whose products are of bf16 too
 // (cpu/simd_block.h), so there is an op of its own.
-Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight) {
+Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight, bool own_input) {
   Graph& graph = made_.graph;
   const bool many = x.size[0] > 1 && weight.data.dtype != DType::kF32;
   if (x.dtype != DType::kF32) {
@@ -312,7 +312,10 @@ Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& we
     const Tensor* normed = argument(norm.main_part(), "x");
     HEDDLE_CHECK(normed);
     if (normed->dtype != DType::kF32) widen(graph, *normed);
-    x = again_in_f32(graph, norm);
+    if (own_input)
+      widen(graph, x), x.dtype = DType::kF32;
+    else
+      x = again_in_f32(graph, norm);
   }
   if (many) return graph.call("router", path(name), Router{.x = x, .w = weight}).y;
   const Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
@@ -321,7 +324,8 @@ Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& we
 
 Routes Builder::route(const std::string& name, Tensor x, const Rows& rows, const Routing& routing) {
   const Weight weight = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows);
-  Tensor logits = route_logits(name, x, weight);
+  Tensor logits =
+      scale(name + ".scaled", route_logits(name, x, weight, routing.own_input), routing.logit_scale);
   if (!rows.biases.empty()) {
     const VectorSpec bias{.size = routing.count, .sources = {{rows.biases.front(), routing.count}}};
     const Tensor b = vector(path(name) + ".logit_bias", bias);
@@ -331,6 +335,10 @@ Routes Builder::route(const std::string& name, Tensor x, const Rows& rows, const
   if (!routing.bias.empty())
     args.bias =
         vector(path(name) + ".bias", {.size = routing.count, .sources = {{routing.bias, routing.count}}});
+  if (!routing.factors.empty())
+    args.factors = vector(path(name) + ".factors",
+                          {.size = routing.count, .sources = {{routing.factors, routing.count}}});
+  args.sparse_mixer = routing.sparse_mixer, args.threshold = float(routing.threshold);
   args.choice = dense(DType::kI32, {x.size[0], routing.taken});
   args.share = dense(DType::kF32, {x.size[0], routing.taken});
   args.sigmoid = routing.sigmoid, args.normalise = routing.normalise;

@@ -74,11 +74,16 @@ struct HeadNorms {
 // The way tokens choose among `count` experts (heddle/ops/route).
 struct Routing {
   i32 count = 1, taken = 1;
-  bool sigmoid = false;    // scores: sigmoid, else softmax of the logits
-  bool normalise = false;  // shares add up to `scale`
-  std::string bias;        // added to the scores that choose, but not to the shares; "": none
+  bool sigmoid = false;      // scores: sigmoid, else softmax of the logits
+  bool normalise = false;    // shares add up to `scale`
+  std::string bias;          // added to the scores that choose, but not to the shares; "": none
+  std::string factors = {};  // a factor of the shares for each expert; "": none
   i32 groups = 1, groups_kept = 1, scores_of_group = 1;
   double scale = 1;
+  double logit_scale = 1;
+  bool sparse_mixer = false;  // as Route has it
+  double threshold = 0;
+  bool own_input = false;  // nothing but the router reads x
   bool scales_input =
       false;  // a share is a factor of the expert's input, not of its output; of one expert only
 };
@@ -205,7 +210,7 @@ class Builder {
   ModelGraph take() { return std::move(made_); }
 
  private:
-  Tensor route_logits(const std::string& name, Tensor x, const Weight& weight);
+  Tensor route_logits(const std::string& name, Tensor x, const Weight& weight, bool own_input);
   Tensor vectors(const std::string& name, VectorSpec spec, i32 rows);
   Tensor grow(const std::string& path, Tensor x, const RotaryGains& gains);
   Tensor memory(const std::string& name, const std::vector<i32>& sizes);

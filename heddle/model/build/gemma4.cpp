@@ -6,6 +6,7 @@
 #include "heddle/ir/rules.h"
 #include "heddle/model/build/activations.h"
 #include "heddle/model/build/decoder.h"
+#include "heddle/model/build/mixture.h"
 
 namespace heddle {
 namespace {
@@ -81,6 +82,23 @@ Tensor inputs_of_layers(Builder& b, const Gemma4Config& c, Tensor x) {
   return b.scale("layer_inputs", b.sum("layer_inputs.sum", h, own), std::sqrt(0.5));
 }
 
+// The experts that a layer's MLP has next to it, of its input x. They and their router have norms of their own.
+Tensor experts(Builder& b, const Gemma4Config& c, const std::string& at, Tensor x) {
+  const Rms rms{.eps = c.rms_norm_eps};
+  const Routing routing{.count = c.experts.count,
+                        .taken = c.experts.taken,
+                        .normalise = true,
+                        .factors = at + "router.per_expert_scale",
+                        .logit_scale = 1 / std::sqrt(double(c.hidden_size)),
+                        .own_input = true};
+  const ExpertNames names{.at = at, .router = "router.proj.weight"};
+  const Tensor asked = b.rms_norm("router_norm", x, at + "router.scale", rms);
+  const Tensor h = b.rms_norm("pre_experts_norm", x, at + "pre_feedforward_layernorm_2.weight", rms);
+  return b.rms_norm("post_experts_norm",
+                    mixture(b, names, c.moe_intermediate_size, c.hidden_act, routing, h, asked),
+                    at + "post_feedforward_layernorm_2.weight", rms);
+}
+
 Tensor layer(Builder& b, const Gemma4Config& c, i32 l, Tensor x, const Rotaries& rotary, Shared& shared) {
   const std::string at = layer_path(l);
   const Norm norm{.eps = c.rms_norm_eps};
@@ -93,6 +111,10 @@ Tensor layer(Builder& b, const Gemma4Config& c, i32 l, Tensor x, const Rotaries&
   const i32 inner = c.intermediate_size * (c.wide_shared_mlp && c.shares(l) ? 2 : 1);
   h = b.norm("pre_mlp_norm", x, at + "pre_feedforward_layernorm", norm);
   h = gated_mlp(b, GatedMlp{at + "mlp.", inner, c.hidden_act}, h);
+  if (c.experts.count > 0) {
+    h = b.norm("own_mlp_norm", h, at + "post_feedforward_layernorm_1", norm);
+    h = b.sum("mlp_and_experts", h, experts(b, c, at, x));
+  }
   x = b.add("mlp_residual", b.norm("post_mlp_norm", h, at + "post_feedforward_layernorm", norm), x);
 
   if (const i32 dim = c.per_layer_input; dim > 0) {

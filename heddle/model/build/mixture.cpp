@@ -38,7 +38,7 @@ std::string block_of_experts(const Builder& b, const std::string& at) {
 }
 
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
-               Tensor h) {
+               Tensor h, Tensor asked) {
   const i32 hidden = h.last();
   const i32 count = routing.count;
   Rows gate_up, down;
@@ -59,7 +59,8 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   }
   gate_up.order = interleave_each(count, inner);
 
-  const Routes routes = b.route("router", h, {.sources = {{names.at + names.router, count}}}, routing);
+  const Routes routes =
+      b.route("router", asked.exists() ? asked : h, {.sources = {{names.at + names.router, count}}}, routing);
   if (routing.scales_input) h = b.expert_sum("experts.input", h, routes);
   h = b.expert_linear("experts.gate_up", h, routes, gate_up);
   h = b.gate("experts.gate", h, activation_kind(act));

@@ -38,9 +38,9 @@ Rows transposed_experts(const std::string& tensor, i32 experts, i32 rows, i32 co
 std::string block_of_experts(const Builder& b, const std::string& at);
 
 // share_0 expert_0(h) + share_1 expert_1(h) + ..., over the experts that the router chooses; with routing.scales_input
-// expert(share h), of one expert. `inner` is their width.
+// expert(share h), of one expert. `inner` is their width. `asked`: the router's input, if it is not h.
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
-               Tensor h);
+               Tensor h, Tensor asked = {});
 
 // Sums experts without gates, act(up x) projected down, by their shares. Their matrices lie at `at` + "experts.", and x may have
 // other columns than the rows that chose.

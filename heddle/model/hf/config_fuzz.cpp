@@ -125,6 +125,13 @@ void read_mixtral(const Config& config) {
   check_experts(c.num_experts_per_tok, c.num_local_experts);
 }
 
+void read_phimoe(const Config& config) {
+  const auto c = heddle::read_phimoe_config(config);
+  check_decoder(c);
+  check_experts(c.num_experts_per_tok, c.num_local_experts);
+  HEDDLE_CHECK(c.router_threshold >= 0 && c.router_threshold <= 2);
+}
+
 void read_qwen3_moe(const Config& config) {
   const auto c = heddle::read_qwen3_moe_config(config);
   check_decoder(c);
@@ -186,6 +193,7 @@ void read_all(const Config& config) {
   run([&] { read_gemma(config, heddle::read_gemma2_config); });
   run([&] { read_gemma(config, heddle::read_gemma3_config); });
   run([&] { read_mixtral(config); });
+  run([&] { read_phimoe(config); });
   run([&] { read_qwen3_moe(config); });
   run([&] { read_deepseek(config, heddle::read_deepseek_v2_config); });
   run([&] { read_deepseek(config, heddle::read_deepseek_v3_config); });

@@ -401,12 +401,14 @@ TEST(FamilyConfigs, Gemma4HasOtherHeadsInLayersThatSeeAllPositions) {
   for (const auto& [one, other] : {std::pair{published.global_head_dim, saved.global_head_dim},
                                    {published.global_kv_heads, saved.global_kv_heads}})
     EXPECT_EQ(one, other);
-  for (const auto& [keys, part] : {std::pair{R"("num_kv_shared_layers":1)", "no earlier layer of its kind"},
-                                   {R"("enable_moe_block":true)", "enable_moe_block"},
-                                   {R"("use_bidirectional_attention":"all")", "use_bidirectional_attention"},
-                                   {R"("vocab_size_per_layer_input":5)", "vocab_size_per_layer_input"},
-                                   {R"("per_layer_config":{"0":{"head_dim":64}})", "layers with a window"},
-                                   {R"("per_layer_config":{"3":{"sliding_window":64}})", "sliding_window"}})
+  for (const auto& [keys, part] :
+       {std::pair{R"("num_kv_shared_layers":1)", "no earlier layer of its kind"},
+        {R"("enable_moe_block":true)", "num_experts"},
+        {R"("enable_moe_block":true,"num_experts":4,"top_k_experts":5)", "top_k_experts"},
+        {R"("use_bidirectional_attention":"all")", "use_bidirectional_attention"},
+        {R"("vocab_size_per_layer_input":5)", "vocab_size_per_layer_input"},
+        {R"("per_layer_config":{"0":{"head_dim":64}})", "layers with a window"},
+        {R"("per_layer_config":{"3":{"sliding_window":64}})", "sliding_window"}})
     expect_refused([&, keys = keys] { read_gemma4_config(family_config(keys)); }, part);
 }
 

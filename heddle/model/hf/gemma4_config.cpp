@@ -65,10 +65,11 @@ Gemma4Config read_gemma4_config(const Config& config) {
                                               .hidden_act = "gelu_pytorch_tanh",
                                               .tie_word_embeddings = true})};
   config.refuse_unless("use_bidirectional_attention", {"\"vision\""});  // images alone have it
-  if (config.optional_bool("enable_moe_block", false))
-    config.refuse("enable_moe_block",
-                  "experts beside the MLP scale their outputs each by a number of its own, for which there "
-                  "is no op yet");
+  if (config.optional_bool("enable_moe_block", false)) {
+    c.experts.count = config.required_int("num_experts", 1, kMaxExperts);
+    c.experts.taken = config.required_int("top_k_experts", 1, c.experts.count);
+    c.moe_intermediate_size = config.required_int("moe_intermediate_size", 1, kMaxWidth);
+  }
   c.attention_bias = config.optional_bool("attention_bias", false);
   const int window = config.optional_int("sliding_window", 512, 1, kMaxPositions);
   c.windows = read_windows(

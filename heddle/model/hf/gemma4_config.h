@@ -13,6 +13,8 @@ struct Gemma4Config : DecoderConfig {
   bool wide_shared_mlp = false;  // such layers have an MLP twice as wide
   int per_layer_input = 0;       // elements of each layer's own embeddings; 0: there are none
   int per_layer_vocab = 0;       // tokens that have them
+  Experts experts = {};          // next to the MLP; count 0: there are none
+  int moe_intermediate_size = 0;
   double final_logit_softcapping = 0;
   RopeConfig local_rope = {};
 

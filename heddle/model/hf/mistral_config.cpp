@@ -33,4 +33,23 @@ MixtralConfig read_mixtral_config(const Config& config) {
   return c;
 }
 
+PhimoeConfig read_phimoe_config(const Config& config) {
+  refuse_foreign(config, "Phimoe", {"sliding_window", "num_local_experts"});
+  config.refuse_unless("layer_types");
+  PhimoeConfig c;
+  static_cast<DecoderConfig&>(c) = read_decoder_config(
+      config, {.sizes = {32064, 4096, 6400, 32, 32, 131072}, .num_key_value_heads = 8, .eps = 1e-5});
+  c.windows.assign(size_t(c.num_hidden_layers), read_sliding_window(config, 0));
+  config.refuse_unless("num_experts_per_tok", {"2"});
+  c.num_local_experts = read_experts(config, {.count = 16, .taken = 2}).count;
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.lm_head_bias = config.optional_bool("lm_head_bias", false);
+  c.router_threshold = 2 * config.optional_number("router_jitter_noise", 0.01, 0.0, 1.0);
+  RopePlace place = place_of(c);
+  place.theta = 1'000'000.0;
+  place.own_scales = true;
+  c.rope = read_rope(config, place);
+  return c;
+}
+
 }  // namespace heddle

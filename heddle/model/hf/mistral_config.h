@@ -1,4 +1,4 @@
-// The configurations of Mistral and Mixtral.
+// The configurations of Mistral, Mixtral and Phi-3.5-MoE.
 #pragma once
 
 #include "heddle/model/hf/decoder_config.h"
@@ -14,7 +14,13 @@ struct MixtralConfig : MistralConfig {
   int num_experts_per_tok = 2;
 };
 
+struct PhimoeConfig : MixtralConfig {
+  bool attention_bias = false, lm_head_bias = false;
+  double router_threshold = 0;  // Route::threshold
+};
+
 MistralConfig read_mistral_config(const Config& config);
 MixtralConfig read_mixtral_config(const Config& config);
+PhimoeConfig read_phimoe_config(const Config& config);
 
 }  // namespace heddle

@@ -60,6 +60,8 @@ class Reader {
   void read_type(const std::string& key, std::string type) {
     if (place_.has_sections && type == "mrope") type = "default";
     if (place_.phi_names && (type == "su" || type == "yarn")) type = "longrope";
+    if (place_.own_scales && type != "default" && type != "longrope")
+      rope_.refuse(key, "rotary embeddings of this family may be default or longrope");
     if (type == "linear")
       read_linear();
     else if (type == "dynamic")
@@ -143,6 +145,10 @@ class Reader {
             ? 1.0
             : std::sqrt(1 + std::log(result_.factor) / std::log(result_.original_max_position_embeddings));
     result_.attention_factor = rope_.optional_number("attention_factor", inferred, kMinFactor, kMaxFactor);
+    if (!place_.own_scales) return;
+    result_.attention_factor = rope_.required_number("short_mscale", kMinFactor, kMaxFactor);
+    (void)rope_.required_number("long_mscale", kMinFactor, kMaxFactor);
+    result_.max_positions = std::min(result_.max_positions, result_.original_max_position_embeddings);
   }
 
   std::vector<double> read_factors(const std::string& key) {

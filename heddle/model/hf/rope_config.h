@@ -68,6 +68,9 @@ struct RopePlace {
       false;               // "mrope" and its sections: of the positions of images, which are equal in a text
   bool phi_names = false;  // "su" and "yarn" are names of longrope
   bool proportional = false;  // such a type is known
+  // PhiMoE: default or longrope, whose factor of cos and sin is short_mscale. transformers keeps short_factor for longer texts too,
+  // with another factor of theirs, so that they are not served.
+  bool own_scales = false;
   int original = 0;  // original_max_position_embeddings, if the file has none; 0: max_position_embeddings
   const char* otherwise = "";  // rope_parameters of a file that has none, as JSON; "": those of kDefault
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "heddle/ir/rules.h"
 
@@ -17,10 +18,15 @@ void infer(std::byte* args) {
   require_rank("route", "logits", a.logits, 2);
   require_float("route", "logits", a.logits);
   const i32 rows = a.logits.size[0], experts = a.logits.last();
-  if (a.bias.rank > 0) {
-    require_shape("route", "bias", a.bias, {experts});
-    require_float("route", "bias", a.bias);
+  for (const auto& [name, tensor] : {std::pair("bias", &a.bias), {"factors", &a.factors}}) {
+    if (tensor->rank == 0) continue;
+    require_shape("route", name, *tensor, {experts});
+    require_float("route", name, *tensor);
   }
+  require(
+      !a.sparse_mixer || !(a.sigmoid || a.normalise || a.groups > 1 || a.bias.rank > 0),
+      "[route] sparse_mixer = {} with sigmoid, normalise, groups or bias; its shares come of logits alone",
+      a.sparse_mixer);
   require(a.choice.rank == 2 && a.choice.last() >= 1 && a.choice.last() <= experts,
           "[route] choice is {}; give it i32 [{}, experts that a token takes], 1 to {} of these",
           shape_text(a.choice), rows, experts);
@@ -50,6 +56,7 @@ double flops(const std::byte* args, const TileCoord& t) {
 
 std::vector<double> scores_of(const Route& a, const double* logits, size_t experts) {
   std::vector<double> scores(experts);
+  if (a.sparse_mixer) return {logits, logits + experts};
   const double top = *std::max_element(logits, logits + experts);
   double sum = 0;
   for (size_t e = 0; e < experts; ++e) sum += std::exp(logits[e] - top);
@@ -80,10 +87,24 @@ void drop_groups(const Route& a, std::vector<double>& left) {
     std::fill_n(left.begin() + long(order[n] * size), size, -INFINITY);
 }
 
+// The share of the expert that is chosen next, as sparse_mixer has it. `order`: of all experts, the best first.
+double mixed_share(const Route& a, const std::vector<double>& scores, const std::vector<size_t>& order,
+                   size_t n) {
+  const double best = scores[order[n]];
+  double sum = 0;
+  for (size_t m = n; m < order.size(); ++m) {
+    const double score = scores[order[m]], distance = (best - score) / std::max(std::abs(score), best);
+    sum += distance > double(a.threshold) ? 0 : std::exp(score - best);
+  }
+  return 1 / sum;
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Route>(args);
   const auto logits = values.read(a.logits);
   const auto bias = a.bias.exists() ? values.read(a.bias) : std::vector<double>(size_t(a.logits.last()));
+  const auto factors =
+      a.factors.exists() ? values.read(a.factors) : std::vector<double>(size_t(a.logits.last()), 1.0);
   const size_t experts = bias.size(), taken = size_t(a.choice.last());
   std::vector<double> choice, share;
   for (size_t row = 0; row < logits.size() / experts; ++row) {
@@ -96,7 +117,9 @@ void reference(const std::byte* args, Values& values) {
     for (size_t n = 0; n < taken; ++n) sum += scores[order[n]];
     for (size_t n = 0; n < taken; ++n) {
       choice.push_back(double(order[n]));
-      share.push_back(scores[order[n]] / (a.normalise ? sum : 1) * double(a.scale));
+      const double part =
+          a.sparse_mixer ? mixed_share(a, scores, order, n) : scores[order[n]] / (a.normalise ? sum : 1);
+      share.push_back(part * double(a.scale) * factors[order[n]]);
     }
   }
   values.write(a.choice, choice);
@@ -113,7 +136,8 @@ const OpSpec& op() {
     op.flops = flops;
     op.scratch = [](const std::byte* args, const TileCoord&) {
       const auto& a = as<Route>(args);
-      return 4 * (3 * i64(a.logits.last()) + 2 * i64(a.groups) + a.choice.last());
+      return 4 *
+             (3 * i64(a.logits.last()) + 2 * i64(a.groups) + a.choice.last() * (a.factors.exists() ? 2 : 1));
     };
     op.reference = reference;
     op.cases = cases;

@@ -20,7 +20,7 @@ struct Body {
   struct Work {
     View scores, left;  // left: scores of the experts that can still be chosen
     View rest, of_group, kept;
-    View chosen;
+    View chosen, factors;
   };
 
   // Leaves out the experts of all groups but the best.
@@ -50,6 +50,10 @@ struct Body {
   static void score(Block& block, const Route& a, i32 row, View scores) {
     const i32 experts = a.logits.last();
     auto logits = block.row(a.logits, row);
+    if (a.sparse_mixer) {
+      block.map(experts, [&](auto i) { scores.store(i, logits.load(i)); });
+      return;
+    }
     if (a.sigmoid) {
       block.map(experts, [&](auto i) { scores.store(i, sigmoid(logits.load(i))); });
       return;
@@ -59,13 +63,28 @@ struct Body {
     block.map(experts, [&](auto i) { scores.store(i, exp(logits.load(i) - top) / sum); });
   }
 
+  // The share of the best among those that are `left` and it.
+  template <class Block, class View>
+  static float mixed_share(Block& block, const Route& a, View left, float best) {
+    return 1.0f / (1.0f + block.reduce(a.logits.last(), Sum(), [&](auto i) {
+             const auto score = left.load(i);
+             using V = decltype(score + score);
+             const V top(best), distance = (top - score) / max(abs(score), top);
+             return where_less(V(a.threshold), distance, V(0.0f), exp(score - top));
+           }));
+  }
+
   template <class Block>
   static void run(Block& block, const Route& a, const TileCoord& t) {
     block.inputs();
     const i32 experts = a.logits.last(), taken = a.choice.last();
-    Work<decltype(block.scratch(1))> w{block.scratch(experts),  block.scratch(experts),
-                                       block.scratch(experts),  block.scratch(a.groups),
-                                       block.scratch(a.groups), block.scratch(taken)};
+    Work<decltype(block.scratch(1))> w{block.scratch(experts),
+                                       block.scratch(experts),
+                                       block.scratch(experts),
+                                       block.scratch(a.groups),
+                                       block.scratch(a.groups),
+                                       block.scratch(taken),
+                                       block.scratch(a.factors.exists() ? taken : 0)};
     for (i32 row = t[0]; row < t[1]; ++row) {
       score(block, a, row, w.scores);
       if (a.bias.exists()) {
@@ -78,15 +97,21 @@ struct Body {
       if (a.groups_kept < a.groups) keep_groups(block, a, w);
       auto choice = block.row(a.choice, row), share = block.row(a.share, row);
       for (i32 n = 0; n < taken; ++n) {
-        const i32 expert = take_best(block, w.left, 0, experts).index;
+        const Best best = take_best(block, w.left, 0, experts);
+        const i32 expert = best.index;
         choice.set_int(n, expert);
-        w.chosen.set(n, w.scores.get(expert));
+        w.chosen.set(n, a.sparse_mixer ? mixed_share(block, a, w.left, best.value) : w.scores.get(expert));
+        if (a.factors.exists()) w.factors.set(n, block.row(a.factors).get(expert));
       }
       block.sync();
       // The scores of a sigmoid may all be nothing.
       const float sum =
           a.normalise ? block.reduce(taken, Sum(), [&](auto i) { return w.chosen.load(i); }) + 1e-20f : 1.0f;
-      block.map(taken, [&](auto i) { share.store(i, w.chosen.load(i) / sum * a.scale); });
+      if (a.factors.exists())
+        block.map(taken,
+                  [&](auto i) { share.store(i, w.chosen.load(i) / sum * a.scale * w.factors.load(i)); });
+      else
+        block.map(taken, [&](auto i) { share.store(i, w.chosen.load(i) / sum * a.scale); });
       block.sync();
     }
   }

@@ -8,6 +8,7 @@ namespace heddle {
 struct Route {
   Tensor logits;            // [T, E]
   Tensor bias;              // [E], added to the scores that choose (not to the shares), or none
+  Tensor factors;           // [E], of the shares, or none
   Tensor choice;            // i32 [T, C]: experts
   Tensor share;             // f32 [T, C]: of their outputs
   i32 sigmoid = 0;          // scores are 1: sigmoid(logits); 0: softmax(logits)
@@ -16,11 +17,16 @@ struct Route {
   i32 groups_kept = 1;      // groups whose experts can be chosen: those with the largest
   i32 scores_of_group = 1;  // sum of so many (1 or 2) largest scores
   float scale = 1;          // factor of the shares
+  // 1: logits choose, and the share of a choice is its part of a softmax over the experts that were not chosen before and whose
+  // logits x lie near the best m: (m - x) / max(|x|, m) <= threshold (Liu et al., 2024: "GRIN: GRadient-INformed MoE").
+  i32 sparse_mixer = 0;
+  float threshold = 0;
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.read("logits", s.logits, "T, E");
     v.optional_read("bias", s.bias, "E");
+    v.optional_read("factors", s.factors, "E");
     v.write("choice", s.choice, "T, C", "i32");
     v.write("share", s.share, "T, C", "f32");
     v.attribute("sigmoid", s.sigmoid);
@@ -29,6 +35,8 @@ struct Route {
     v.attribute("groups_kept", s.groups_kept);
     v.attribute("scores_of_group", s.scores_of_group);
     v.attribute("scale", s.scale);
+    v.attribute("sparse_mixer", s.sparse_mixer);
+    v.attribute("threshold", s.threshold);
   }
 };
 

@@ -40,10 +40,20 @@ std::vector<Case> cases() {
         args.groups = shape.groups, args.groups_kept = shape.kept;
         args.scores_of_group = sigmoid && shape.experts > shape.groups ? 2 : 1;
         args.scale = sigmoid ? 2.5f : 1;
+        if (shape.experts == 40 || shape.rows == 1) args.factors = input(DType::kF32, {shape.experts});
         Case one = make_case(args, 1e-6);
         one.prepare = [](std::byte* bytes, Values& values) { spread(as<Route>(bytes).logits, values); };
         cases.push_back(one);
       }
+  for (const Shape& shape : {Shape{1, 1, 1}, {5, 16, 2}, {33, 37, 3}})
+    for (const float threshold : {0.0f, 0.02f, 0.31f}) {
+      Route args{.logits = input(DType::kF32, {shape.rows, shape.experts})};
+      args.choice = input(DType::kI32, {shape.rows, shape.taken});
+      args.sparse_mixer = 1, args.threshold = threshold;
+      Case one = make_case(args, 1e-6);
+      one.prepare = [](std::byte* bytes, Values& values) { spread(as<Route>(bytes).logits, values); };
+      cases.push_back(one);
+    }
   return cases;
 }
 
