@@ -114,7 +114,7 @@ def plan_of(
 
     rows = given[0].shape[2] if isinstance(given[0], torch.Tensor) and given[0].dim() == 4 else 0
     device = given[0].device if isinstance(given[0], torch.Tensor) else "cpu"
-    sizes = agree(ranks, name, check_all, said, rows, device, limit)
+    sizes = agree(ranks, name, check_all, said, rows, device, limit, once=isinstance(shards, Shards))
     borders = borders_of(borders, sum(sizes), name)
     if isinstance(shards, str):
         shards = deal(sum(sizes), ranks.size, shards, borders)

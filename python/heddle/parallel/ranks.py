@@ -45,7 +45,7 @@ class Ranks:
     def __init__(self, group):
         self._group = weakref.ref(group)
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
-        self.agreed = {}  # by signature: numbers of all ranks
+        self.agreed = {}  # by name, what was agreed on, and the own number: numbers of all ranks
 
     def exchange(self, sends, receives, name, limit=LIMIT):
         """Begins to send tensors, [(rank, tensor)], and to receive into others; returns a function that waits
@@ -102,11 +102,12 @@ def everyones(ranks, tensor, name, limit=LIMIT):
     return made
 
 
-def agree(ranks, name, check, text, number=0, device="cpu", limit=LIMIT):
+def agree(ranks, name, check, text, number=0, device="cpu", limit=LIMIT, once=False):
     """Has all ranks go on, or all raise the same error. `check`: a function that raises what is wrong with
     this rank's arguments; `text`: of what must be the same on all. Returns the `number` of each rank.
 
-    Tensors on a GPU would make the host wait: there ranks ask each other once for each `text`."""
+    Tensors on a GPU make the host wait. With `once`, ranks ask each other there once for each `text`, from
+    which the numbers of all must follow."""
     kind, said = 0, text
     try:
         check()
@@ -114,11 +115,11 @@ def agree(ranks, name, check, text, number=0, device="cpu", limit=LIMIT):
         kind, said = (2 if isinstance(error, Unsupported) else 1), str(error)
     except Exception as error:
         kind, said = 1, f"[{name}] {type(error).__name__}: {error}"
-    signature = (name, text, number)
-    if kind == 0 and torch.device(device).type != "cpu" and signature in ranks.agreed:
-        return ranks.agreed[signature]
-    head = bytes([kind]) + int(number).to_bytes(8, "little")
-    head += hashlib.blake2b(text.encode(), digest_size=16).digest()
+    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+    once = once and torch.device(device).type != "cpu"
+    if kind == 0 and once and (name, digest, number) in ranks.agreed:
+        return ranks.agreed[name, digest, number]
+    head = bytes([kind]) + int(number).to_bytes(8, "little") + digest
     own = (head + said.encode()[: MESSAGE - len(head)]).ljust(MESSAGE, b"\0")
     messages = everyones(ranks, torch.frombuffer(bytearray(own), dtype=torch.uint8).to(device), name, limit)
     read = [bytes(each.tolist()) for each in messages.cpu()]
@@ -133,5 +134,6 @@ def agree(ranks, name, check, text, number=0, device="cpu", limit=LIMIT):
                 " same"
             )
     numbers = tuple(int.from_bytes(each[1:9], "little") for each in read)
-    ranks.agreed[signature] = numbers
+    if once:
+        ranks.agreed[name, digest, number] = numbers
     return numbers
