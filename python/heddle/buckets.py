@@ -72,8 +72,9 @@ def bucket_edges(lengths, count=16, *, max_padding=0.10, multiple=1, cost=None):
     if max_padding is None or (len(found.edges) <= count and found.padding <= max_padding):
         return found
     enough = f"{len(found.edges)} edges reach it" if found.padding <= max_padding else "give more edges"
+    least = "at least" if cost is None else "where they are the cheapest"
     raise Unsupported(
-        f"[heddle.buckets] {count} edges pad {best.padding:.1%} at least; must be {max_padding:.1%} or less: "
+        f"[heddle.buckets] {count} edges pad {best.padding:.1%} {least}; must be {max_padding:.1%} or less: "
         f"{enough}, and max_padding=None takes any"
     )
 

@@ -162,8 +162,8 @@ void run_rest(const AdamwTensor& t, const Factors& factors, i64 begin, i64 count
   copy.param = room[0], copy.grad = room[1], copy.m = room[2], copy.v = room[3], copy.residual = room[4];
   copy.first += begin;
   if (t.m_scale) copy.m_scale += begin / kBlock, copy.v_scale += begin / kBlock;
-  if constexpr (kState ==
-                AdamwState::kDynamic)  // the code of 0, so that what is not there has no part in the scale
+  // The code of 0: what is not there has no part in the scale. Codes of v have 0 for it, as all of the room.
+  if constexpr (kState == AdamwState::kDynamic)
     std::memset(room[2] + count, DynamicCode::of(true).code_of(0), size_t(kBlock - count));
   run_block<kParam, kGrad, kState>(copy, factors, 0);
   for (size_t p = 0; p < 5; ++p)
