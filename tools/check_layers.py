@@ -64,6 +64,7 @@ PYTHON_LAYERS = {
     "heddle.power": 6,
     "heddle.parallel": 6.1,
     "heddle.segments": 6.25,
+    "heddle.quant": 6,
     "heddle.sparse": 6,
     "heddle.patching": 6.25,
     "heddle.attention": 6.5,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from heddle import model as model
     from heddle import ops as ops
     from heddle import optim as optim
+    from heddle import quant as quant
     from heddle import settings as settings
     from heddle import torch as torch
     from heddle.attention import power_attention
@@ -116,6 +117,7 @@ _MODULES = (
     "memory",
     "model",
     "optim",
+    "quant",
     "settings",
 )
 _HOMES = {

@@ -288,7 +288,7 @@ def test_parts_that_do_not_fit_are_one_line(name, change, says, tmp_path):
         ("gptq", "checkpoint_format", "marlin", r"it may be gptq or gptq_v2"),
         ("awq", "version", "gemv", r"it may be gemm"),
         ("awq", "quant_method", "hqq", r"quant_method may be fp8, fbgemm_fp8, gptq, awq, bitsandbytes"),
-        ("nvfp4", "format", "mxfp4-pack-quantized", r"pack-quantized or nvfp4-pack-quantized"),
+        ("nvfp4", "format", "mxfp6-pack-quantized", r"mxfp4-pack-quantized or mixed-precision"),
         ("nvfp4_modelopt", "quant_algo", "W4A8_AWQ", r"it may be NVFP4 or FP8"),
         ("nf4", "load_in_8bit", True, r"weights may have 4 bits"),
     ],

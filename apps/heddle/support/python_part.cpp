@@ -61,19 +61,23 @@ std::string module_of(const std::vector<std::string_view>& words) {
 
 }  // namespace
 
-std::string hand_to_python(int argc, char** argv) {
-  const std::string module = module_of({argv + 1, argv + std::max(argc, 1)});
-  if (module.empty()) return {};
+std::string become_python(const std::string& command, const std::string& module,
+                          const std::vector<std::string>& arguments) {
   const char* given = std::getenv("HEDDLE_PYTHON");
   const std::string python = given && *given ? given : "python3";
   std::vector<std::string> words = {python, "-c", kStart, module};
-  words.insert(words.end(), argv + 2, argv + argc);
+  words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   execvp(python.c_str(), pointers.data());
-  return fmt::format("[{}] {} does not start: {}; HEDDLE_PYTHON names a Python interpreter", argv[1], python,
+  return fmt::format("[{}] {} does not start: {}; HEDDLE_PYTHON names a Python interpreter", command, python,
                      std::strerror(errno));
+}
+
+std::string hand_to_python(int argc, char** argv) {
+  const std::string module = module_of({argv + 1, argv + std::max(argc, 1)});
+  return module.empty() ? "" : become_python(argv[1], module, {argv + 2, argv + argc});
 }
 
 }  // namespace heddle

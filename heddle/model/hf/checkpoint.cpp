@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 
+#include <fmt/ranges.h>
+
 #include "heddle/base/digest.h"
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
@@ -38,6 +40,16 @@ constexpr int64_t kPackedInAWord = 8;
 // The name of a weight whose stored name ends with "_packed"; also taken as it is.
 std::string weight_of(const std::string& name) {
   return name.ends_with(kPacked) ? name.substr(0, name.size() - kPacked.size()) : name;
+}
+
+// The scales of a row that packed integers may have: "1 or columns / 128".
+std::string scales_text(const CodeFormat& format) {
+  std::vector<std::string> texts;
+  for (const Packing& packing : format.packings) {
+    std::string text = packing.group > 0 ? fmt::format("columns / {}", packing.group) : "1";
+    if (std::ranges::count(texts, text) == 0) texts.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(texts, " or "));
 }
 
 }  // namespace
@@ -194,7 +206,7 @@ bool Checkpoint::is_mxfp4(const std::string& name) const {
 void Checkpoint::set_code_format(const CodeFormat& format) {
   format_ = format;
   compose(format);
-  if (!format.packed) return;
+  if (format.packings.empty()) return;
   for (const std::string& name : names_)
     if (const std::string weight = weight_of(name); weight != name && !has(weight))
       places_.emplace(packed_.emplace_back(weight), places_.at(name));
@@ -226,11 +238,12 @@ std::string Checkpoint::stored_name(const std::string& name) const {
 }
 
 bool Checkpoint::is_packed(const std::string& name) const {
-  return format_.packed && has(weight_of(name) + std::string(kPacked));
+  if (format_.packings.empty() || !has(weight_of(name) + std::string(kPacked))) return false;
+  const TensorEntry* weight = find(weight_of(name));
+  return !weight || !weight->floats;  // else it is composed
 }
 
-// [rows, cols] as the file says; {}: nothing that fits.
-std::vector<int64_t> Checkpoint::packed_shape(const std::string& name) const {
+Checkpoint::PackedMatrix Checkpoint::packed_matrix(const std::string& name) const {
   const std::string shape_name = weight_of(name) + "_shape";
   const TensorEntry *codes = find(name), *scales = find(weight_of(name) + "_scale"),
                     *shape = find(shape_name);
@@ -240,14 +253,16 @@ std::vector<int64_t> Checkpoint::packed_shape(const std::string& name) const {
   const std::byte* numbers = checked_bytes(shape_name).data();
   const auto rows = int64_t(load_number(*shape->dtype, numbers, 0)),
              cols = int64_t(load_number(*shape->dtype, numbers, 1));
-  const int64_t groups = format_.group > 0 ? ceil_div(cols, int64_t(format_.group)) : 1;
   using Shape = std::vector<int64_t>;
-  if (rows < 1 || cols < 1 || codes->shape != Shape{rows, ceil_div(cols, kPackedInAWord)}) return {};
-  if (scales->shape != Shape{rows, groups}) return {};
+  if (rows < 1 || cols < 1 || codes->shape[0] != rows) return {};
+  if (scales->shape.size() != 2 || scales->shape[0] != rows) return {};
+  const auto packing = packing_of(format_, cols, codes->shape[1], scales->shape[1]);
+  if (!packing || packing->bits != 4) return {};
   const TensorEntry* zeros = find(weight_of(name) + "_zero_point");
-  if (zeros && (zeros->type != "I32" || zeros->shape != Shape{ceil_div(rows, kPackedInAWord), groups}))
+  if (zeros &&
+      (zeros->type != "I32" || zeros->shape != Shape{ceil_div(rows, kPackedInAWord), scales->shape[1]}))
     return {};
-  return {rows, cols};
+  return {{rows, cols}, packing->group};
 }
 
 bool Checkpoint::is_fp8(const std::string& name) const {
@@ -264,7 +279,7 @@ std::string Checkpoint::scales_of(const std::string& name, const TensorEntry& en
     return entry.shape == shape ? scales : "";
   }
   if (is_packed(name) && entry.type == "I32")
-    return packed_shape(name).empty() ? "" : weight_of(name) + "_scale";
+    return packed_matrix(name).shape.empty() ? "" : weight_of(name) + "_scale";
   if (entry.dtype == DType::kF8E4M3)
     for (const char* end : {"_scale_inv", "_scale"}) {
       std::string scales = name + end;
@@ -288,7 +303,7 @@ std::vector<const TensorEntry*> Checkpoint::parts_beside(const std::string& name
 }
 
 std::vector<int64_t> Checkpoint::shape(const std::string& name) const {
-  if (is_packed(name)) return packed_shape(name);
+  if (is_packed(name)) return packed_matrix(name).shape;
   std::vector<int64_t> shape = entry(name).shape;
   if (!is_mxfp4(name)) return shape;
   shape.pop_back();
@@ -314,8 +329,7 @@ DType Checkpoint::find_dtype(const std::string& name) const {
          "columns], {} "
          "[rows, {}] and zeros, if any, {}",
          file_with(name).path(), brief(stored_name(name)), shape_text(found.shape),
-         brief(weight_of(name) + "_shape"), brief(weight_of(name) + "_scale"),
-         format_.group > 0 ? fmt::format("columns / {}", format_.group) : "1",
+         brief(weight_of(name) + "_shape"), brief(weight_of(name) + "_scale"), scales_text(format_),
          brief(weight_of(name) + "_zero_point"));
   }
   if (found.dtype == DType::kF8E4M3)
@@ -398,9 +412,9 @@ StoredCoding Checkpoint::find_coding(const std::string& name) const {
   if (has(weight_of(name) + "_zero_point")) return {.expanded = "its integers have zero points"};
   if (dtype(name) != DType::kBf16)
     return {.expanded = fmt::format("its scales are {}", heddle::name(dtype(name)))};
-  const int64_t cols = shape(name)[1];
-  if (cols % 2 != 0) return {.expanded = "its rows have an odd number of columns"};
-  return {{Code::kI4, static_cast<unsigned short>(format_.group < cols ? format_.group : 0)}};
+  const PackedMatrix matrix = packed_matrix(name);
+  if (matrix.shape[1] % 2 != 0) return {.expanded = "its rows have an odd number of columns"};
+  return {{Code::kI4, static_cast<unsigned short>(matrix.group)}};
 }
 
 SourceCodes Checkpoint::codes(const std::string& name) const {
@@ -408,15 +422,15 @@ SourceCodes Checkpoint::codes(const std::string& name) const {
   const std::string scales = scales_of(name), zeros = weight_of(name) + "_zero_point";
   if (!is_packed(name))
     return fp8_codes({entry(name), entry(scales), checked_bytes(name), checked_bytes(scales)}, format_);
-  const std::vector<int64_t> size = shape(name);
-  return packed_codes({.rows = size[0],
-                       .cols = size[1],
+  const PackedMatrix matrix = packed_matrix(name);
+  return packed_codes({.rows = matrix.shape[0],
+                       .cols = matrix.shape[1],
+                       .group = matrix.group,
                        .codes = entry(name),
                        .scales = entry(scales),
                        .code_bytes = checked_bytes(name),
                        .scale_bytes = checked_bytes(scales),
-                       .zero_bytes = has(zeros) ? checked_bytes(zeros) : std::span<const std::byte>()},
-                      format_);
+                       .zero_bytes = has(zeros) ? checked_bytes(zeros) : std::span<const std::byte>()});
 }
 
 std::string Checkpoint::fingerprint() const {

@@ -100,7 +100,11 @@ class Checkpoint {
   DType find_dtype(const std::string& name) const;
   StoredCoding find_coding(const std::string& name) const;
   std::string stored_name(const std::string& name) const;
-  std::vector<int64_t> packed_shape(const std::string& name) const;
+  struct PackedMatrix {
+    std::vector<int64_t> shape = {};  // [rows, cols] as the file says; {}: nothing that fits
+    int group = 0;
+  };
+  PackedMatrix packed_matrix(const std::string& name) const;
   std::span<const std::byte> checked_bytes(const std::string& name) const;
   void compose(const CodeFormat& format);
   void open_shards(const std::string& index_path);

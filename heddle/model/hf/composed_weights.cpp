@@ -15,11 +15,12 @@ ComposedByName compose_weights(const CodeFormat& format, const std::vector<std::
     case CodeFormat::Kind::kAwq:
       return compose_column_codes(format, names, find);
     case CodeFormat::Kind::kInt8:
-      return compose_row_codes(format, names, find);
     case CodeFormat::Kind::kOther:
       break;
   }
-  ComposedByName made = compose_nvfp4(names, find);
+  ComposedByName made = compose_row_codes(format, names, find);
+  made.merge(compose_nvfp4(names, find));
+  if (format.mxfp4) made.merge(compose_mxfp4(names, find));
   made.merge(compose_bitsandbytes(names, find));
   return made;
 }

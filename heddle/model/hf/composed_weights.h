@@ -1,5 +1,5 @@
 // Weights that a checkpoint stores as several tensors each, in formats whose values are expanded at load: GPTQ, AWQ, integers of
-// 8 bits with scales, NVFP4, bitsandbytes. What the formats are is in column_codes.h, row_codes.h and four_bit_codes.h.
+// 8 bits with scales, NVFP4, MXFP4, bitsandbytes. What the formats are is in column_codes.h, row_codes.h and four_bit_codes.h.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include "heddle/base/error.h"
 #include "heddle/model/hf/gpt2_config.h"
 #include "heddle/model/hf/llama_config.h"
+#include "heddle/model/hf/quantisation.h"
 
 namespace heddle {
 namespace {
@@ -120,13 +121,13 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
                      "quantization_config = {\"bits\":4}");
   expect_llama_fails(
       kUnsupported, R"("quantization_config":{"quant_method":"compressed-tensors","format":"marlin-24"})",
-      "format = \"marlin-24\": not supported; it may be float-quantized, int-quantized, pack-quantized or "
-      "nvfp4-pack-quantized");
+      "format = \"marlin-24\": not supported; it may be float-quantized, int-quantized, pack-quantized, "
+      "nvfp4-pack-quantized, mxfp4-pack-quantized or mixed-precision");
   expect_llama_fails(
       kBad, R"("quantization_config":{"quant_method":"compressed-tensors","format":"pack-quantized"})",
       "must describe the weights of a group");
   for (const auto& [weights, wanted] :
-       {std::pair{R"("num_bits":8)", "num_bits = 8: not supported; it may be 4"},
+       {std::pair{R"("num_bits":3)", "num_bits = 3: not supported; it may be 4 or 8"},
         {R"("num_bits":4,"strategy":"block","group_size":32)", "strategy = \"block\": not supported"},
         {R"("num_bits":4,"type":"float")", "type = \"float\": not supported; it may be int"},
         {R"("num_bits":4,"actorder":"group","group_size":32)", "actorder = \"group\": not supported"}})
@@ -138,11 +139,42 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
   expect_llama_fails(kUnsupported, R"("quantization_config":{"quant_method":"compressed-tensors",
                        "format":"float-quantized","config_groups":{"group_0":{"weights":{"type":"int"}}}})",
                      "type = \"int\": not supported; it may be float");
+  const auto mixed = [](const char* group) {
+    return fmt::format(
+        R"("quantization_config":{{"quant_method":"compressed-tensors","format":"mixed-precision",
+                       "config_groups":{{"group_0":{{{}}}}}}})",
+        group);
+  };
+  expect_llama_fails(
+      kUnsupported, mixed(R"("weights":{"num_bits":4})"),
+      "quantization_config.format = \"mixed-precision\": not supported; it may be float-quantized");
+  expect_llama_fails(kUnsupported, mixed(R"("format":"marlin-24","weights":{"num_bits":4})"),
+                     "config_groups.group_0.format = \"marlin-24\": not supported");
+  expect_llama_fails(
+      kUnsupported,
+      mixed(R"("format":"mxfp4-pack-quantized","weights":{"num_bits":4,"type":"float","group_size":16})"),
+      "group_size = 16: not supported; it may be 32");
   expect_llama_fails(kUnsupported, R"("is_encoder_decoder":true)", "is_encoder_decoder = true");
   std::string text = message(kUnsupported, [] {
     read_llama_config(Config::parse(R"({"architectures":["LlamaForDiffusion"]})", "c"));
   });
   EXPECT_NE(text.find("architectures = [\"LlamaForDiffusion\"]"), std::string::npos) << text;
+}
+
+TEST(CodeFormat, ShapesSayHowIntegersArePacked) {
+  CodeFormat format;
+  format.packings = {{4, 128}, {4, 32}, {8, 0}};
+  EXPECT_EQ(packing_of(format, 512, 64, 4), (Packing{4, 128}));
+  EXPECT_EQ(packing_of(format, 512, 64, 16), (Packing{4, 32}));
+  EXPECT_EQ(packing_of(format, 512, 128, 1), (Packing{8, 0}));
+  EXPECT_EQ(packing_of(format, 96, 12, 1), (Packing{4, 0})) << "a group is wider than a row";
+  EXPECT_EQ(packing_of(format, 512, 64, 1), std::nullopt);
+  EXPECT_EQ(packing_of(format, 512, 128, 4), std::nullopt);
+  // A row of 40 has two groups of 32 or of 24, and nothing says which.
+  format.packings = {{4, 32}, {4, 24}};
+  EXPECT_EQ(packing_of(format, 40, 5, 2), std::nullopt);
+  EXPECT_EQ(packing_of(format, 48, 6, 2), std::nullopt);
+  EXPECT_EQ(packing_of(format, 96, 12, 3), (Packing{4, 32}));
 }
 
 // As Python's json writes them, in configurations of models with layers of state spaces.

@@ -135,15 +135,14 @@ SourceCodes fp8_codes(const Fp8Codes& fp8, const CodeFormat& format) {
   return made;
 }
 
-SourceCodes packed_codes(const PackedCodes& packed, const CodeFormat& format) {
+SourceCodes packed_codes(const PackedCodes& packed) {
   constexpr size_t kInAWord = 8;
   const auto rows = size_t(packed.rows), row_bytes = size_t((packed.cols + 1) / 2),
              stored_bytes = size_t(packed.codes.shape.back()) * sizeof(uint32_t);
-  SourceCodes made{
-      .coding = {Code::kI4, static_cast<unsigned short>(format.group < packed.cols ? format.group : 0)},
-      .dtype = *packed.scales.dtype,
-      .shape = {packed.rows, packed.cols},
-      .scales = scales_in(packed.scales, packed.scale_bytes)};
+  SourceCodes made{.coding = {Code::kI4, static_cast<unsigned short>(packed.group)},
+                   .dtype = *packed.scales.dtype,
+                   .shape = {packed.rows, packed.cols},
+                   .scales = scales_in(packed.scales, packed.scale_bytes)};
   made.own =
       std::make_shared<std::vector<std::byte>>(make_vector<std::byte>(rows * row_bytes, "packed integers"));
   for (size_t row = 0; row < rows; ++row)

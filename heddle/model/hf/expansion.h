@@ -35,13 +35,14 @@ SourceCodes fp8_codes(const Fp8Codes& fp8, const CodeFormat& format);
 // Integers of 4 bits plus 8, eight in a word of a row, as compressed-tensors packs them.
 struct PackedCodes {
   int64_t rows = 0, cols = 0;
+  int group = 0;              // columns that share a scale; 0: all
   const TensorEntry& codes;   // [rows, words]
   const TensorEntry& scales;  // [rows, groups]
   std::span<const std::byte> code_bytes, scale_bytes;
   std::span<const std::byte>
       zero_bytes;  // each group's, eight rows in a word: [words, groups]; empty: all are 0
 };
-SourceCodes packed_codes(const PackedCodes& packed, const CodeFormat& format);
+SourceCodes packed_codes(const PackedCodes& packed);
 
 // Codes, less their zeros, times their scales, in f32, rounded as in transformers.
 std::vector<std::byte> codes_as_floats(const SourceCodes& codes);

@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       return found == file.tensors().end() ? heddle::StoredTensor{}
                                            : heddle::StoredTensor{name, &file, &found->second};
     };
-    for (const auto compose : {heddle::compose_nvfp4, heddle::compose_bitsandbytes})
+    for (const auto compose : {heddle::compose_nvfp4, heddle::compose_mxfp4, heddle::compose_bitsandbytes})
       for (const auto& [name, weight] : compose(names, find)) {
         size_t bytes = size_t(size_of(weight.dtype));
         for (const int64_t dim : weight.shape) bytes *= size_t(dim);

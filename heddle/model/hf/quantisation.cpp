@@ -1,8 +1,10 @@
 #include "heddle/model/hf/quantisation.h"
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 
-#include <fmt/format.h>
+#include "heddle/base/integer.h"
 
 namespace heddle {
 namespace {
@@ -22,15 +24,13 @@ void read_floats(const Config& weights, CodeFormat& format) {
 
 void read_packed(const Config& weights, CodeFormat& format) {
   if (weights.optional_string("type", "int") != "int") weights.refuse("type", "it may be int");
-  if (weights.optional_int("num_bits", 4, 1, 64) != 4) weights.refuse("num_bits", "it may be 4");
+  const int bits = weights.optional_int("num_bits", 4, 1, 64);
+  if (bits != 4 && bits != 8) weights.refuse("num_bits", "it may be 4 or 8");
   weights.refuse_unless("actorder", {"\"weight\"", "\"static\""});
   const std::string strategy = weights.optional_string("strategy", "group");
   if (strategy != "group" && strategy != "channel") weights.refuse("strategy", "it may be group or channel");
-  const int group = strategy == "group" ? weights.required_int("group_size", 1, 0xffff) : 0;
-  if (format.packed && group != format.group)
-    weights.refuse("group_size",
-                   fmt::format("another group of weights has {}; must be the same", format.group));
-  format.packed = true, format.group = group;
+  const Packing packing{bits, strategy == "group" ? weights.required_int("group_size", 1, 0xffff) : 0};
+  if (std::ranges::count(format.packings, packing) == 0) format.packings.push_back(packing);
 }
 
 int read_group(const Config& config) {
@@ -67,30 +67,50 @@ void read_integers(const Config& weights, CodeFormat& format) {
 }
 
 // Floats of 4 bits, whose tensors say the rest.
-void read_nvfp4(const Config& weights, CodeFormat&) {
+template <int kGroup>
+void read_four_bit_floats(const Config& weights, CodeFormat& format) {
   if (weights.optional_string("type", "") != "float") weights.refuse("type", "it may be float");
   if (weights.optional_int("num_bits", 4, 1, 64) != 4) weights.refuse("num_bits", "it may be 4");
-  if (weights.optional_int("group_size", 16, 1, 0xffff) != 16) weights.refuse("group_size", "it may be 16");
+  if (weights.optional_int("group_size", kGroup, 1, 0xffff) != kGroup)
+    weights.refuse("group_size", "it may be " + std::to_string(kGroup));
+  format.mxfp4 |= kGroup == 32;
+}
+
+struct StoredForm {
+  std::string_view name;
+  void (*read)(const Config& weights, CodeFormat& format);
+};
+constexpr StoredForm kForms[] = {
+    {"float-quantized", read_floats},
+    {"naive-quantized", read_floats},
+    {"int-quantized", read_integers},
+    {"pack-quantized", read_packed},
+    {"nvfp4-pack-quantized", read_four_bit_floats<16>},
+    {"mxfp4-pack-quantized", read_four_bit_floats<32>},
+};
+constexpr std::string_view kMixed = "mixed-precision";
+
+const StoredForm& form_in(const Config& config, const std::string& name) {
+  const auto* form = std::ranges::find(kForms, name, &StoredForm::name);
+  if (form == std::end(kForms))
+    config.refuse("format",
+                  "it may be float-quantized, int-quantized, pack-quantized, nvfp4-pack-quantized, "
+                  "mxfp4-pack-quantized or mixed-precision");
+  return *form;
 }
 
 void read_compressed(const Config& quantised, CodeFormat& format) {
   const std::string all = quantised.optional_string("format", "");
-  if (all != "float-quantized" && all != "naive-quantized" && all != "pack-quantized" &&
-      all != "int-quantized" && all != "nvfp4-pack-quantized")
-    quantised.refuse("format",
-                     "it may be float-quantized, int-quantized, pack-quantized or nvfp4-pack-quantized");
+  if (all != kMixed) form_in(quantised, all);
   const auto groups = quantised.section("config_groups");
   for (const std::string& name : groups ? groups->unread() : std::vector<std::string>()) {
     const auto group = groups->section(name);
     const auto weights = group ? group->section("weights") : std::nullopt;
     if (!weights) continue;
-    const auto read = all == "pack-quantized"         ? read_packed
-                      : all == "int-quantized"        ? read_integers
-                      : all == "nvfp4-pack-quantized" ? read_nvfp4
-                                                      : read_floats;
-    read(*weights, format);
+    const std::string own = group->optional_string("format", "");
+    form_in(own.empty() ? quantised : *group, own.empty() ? all : own).read(*weights, format);
   }
-  if (all == "pack-quantized" && !format.packed)
+  if (all == "pack-quantized" && format.packings.empty())
     quantised.reject("config_groups", "must describe the weights of a group");
 }
 
@@ -128,6 +148,18 @@ CodeFormat read_code_format(const Config& config) {
                   "its quant_method may be fp8, fbgemm_fp8, gptq, awq, bitsandbytes, modelopt or "
                   "compressed-tensors");
   return format;
+}
+
+std::optional<Packing> packing_of(const CodeFormat& format, int64_t cols, int64_t words, int64_t scales) {
+  std::optional<Packing> found;
+  for (Packing packing : format.packings) {
+    if (packing.group >= cols) packing.group = 0;
+    const int64_t groups = packing.group > 0 ? ceil_div(cols, int64_t(packing.group)) : 1;
+    if (words != ceil_div(cols, int64_t(32 / packing.bits)) || scales != groups) continue;
+    if (found && *found != packing) return std::nullopt;
+    found = packing;
+  }
+  return found;
 }
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// Matrices of integers of 8 bits as they are, with a scale for each row, or for each group of adjacent columns of a row, as
-// compressed-tensors stores W8A16 and W8A8 (int-quantized).
+// Matrices of integers of 8 bits with a scale for each row, or for each group of adjacent columns of a row, as compressed-tensors
+// stores W8A16 and W8A8: as they are (int-quantized), or plus 128, four in a word (pack-quantized).
 //   value = (code - zero) * scale, rounded to the type of the scales
 #pragma once
 

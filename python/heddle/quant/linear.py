@@ -1,0 +1,94 @@
+"""nn.Linear whose weight is in codes, and `quantize_`, which puts it into a model."""
+
+import torch
+from torch import nn
+
+from heddle.errors import InvalidArgument, named
+from heddle.quant.formats import format_named, require_finite
+from heddle.quant.select import SKIP, linear_names, quantization_config, units
+
+
+class QuantLinear(nn.Module):
+    """A layer that keeps codes and scales as buffers, under the names of compressed-tensors (`weight_packed`,
+    `weight_scale`, ...), and expands them at each call. Gradients reach its input and bias."""
+
+    def __init__(self, codes, format, whole, bias):
+        super().__init__()
+        for name, part in codes.parts.items():
+            self.register_buffer(name, part)
+        self.format, self.whole, self.bias = format, whole, bias
+        self.out_features, self.in_features = codes.values.shape
+        self.dtype = codes.values.dtype
+
+    def dequantize(self):
+        """The matrix that the codes stand for, in the dtype that it had."""
+        points, scales = self.format.unpack(dict(self.named_buffers()), self.in_features, self.whole)
+        groups = points.reshape(self.out_features, scales.shape[1], -1)
+        values = (groups * scales[:, :, None]).to(self.whole.dtype)
+        return values.reshape(points.shape).to(self.dtype)
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.dequantize().to(x.dtype), self.bias)
+
+    def extra_repr(self):
+        return f"{self.in_features}, {self.out_features}, {self.format}, bias={self.bias is not None}"
+
+
+def whole_of_unit(format, layers):
+    """The Whole of matrices {name: tensor} that are multiplied as one. Refuses those that do not fit."""
+    for name, weight in layers.items():
+        require_finite(name, weight)
+        format.check(name, weight.shape)
+    return format.whole_of(list(layers.values()))
+
+
+def encode_unit(format, layers):
+    """{name: Codes} of matrices {name: tensor} that are multiplied as one, and what they have in common."""
+    whole = whole_of_unit(format, layers)
+    return {name: format.encode(each, whole) for name, each in layers.items()}, whole
+
+
+@named
+def quantize_(model, config="int4", *, group=None, skip=SKIP):
+    """Puts the weights of a model's nn.Linear layers into codes, in place, each value at the nearest point of
+    its format; returns the model.
+
+    `config`: int4, int8, fp8, mxfp4 or nvfp4, "int4/64" for groups of 64 columns, or {layer's name: format},
+    as `allocate_bits` returns in `.formats`. `group`: columns of int4 or int8 that share a scale; 0: a row.
+    `skip`: names of layers, ends of names, or patterns with * that stay as they are.
+
+    In `state_dict()` a layer `a.weight` becomes what compressed-tensors has: int4 and int8 `a.weight_packed`
+    (I32, eight or four codes in a word), `a.weight_scale` and `a.weight_shape`; fp8 `a.weight` (e4m3) and
+    `a.weight_scale`; mxfp4 and nvfp4 `a.weight_packed` (U8, two codes in a byte), `a.weight_scale`, and of
+    nvfp4 `a.weight_global_scale`. `model.config` says so, so that `save_pretrained` writes such a folder.
+
+    Raises InvalidArgument where groups do not divide a row or a weight is not finite, and Unsupported where
+    there is no nn.Linear; then the model is as it was.
+    """
+    if not isinstance(model, nn.Module):
+        raise InvalidArgument(f"[quantize_] the model is {type(model).__name__}; must be a torch.nn.Module")
+    names = linear_names(model, skip)
+    if isinstance(config, dict):
+        unknown = sorted(set(config) - set(names))
+        if unknown:
+            raise InvalidArgument(
+                f"[quantize_] {unknown[0]} is no nn.Linear of the model that may be quantised"
+            )
+        formats = {name: format_named(config[name]) for name in names if config.get(name) is not None}
+    else:
+        formats = dict.fromkeys(names, format_named(config, group))
+    made = {}
+    with torch.no_grad():
+        for unit in units(formats):
+            for format in dict.fromkeys(formats[name] for name in unit):
+                layers = {n: model.get_submodule(n).weight for n in unit if formats[n] == format}
+                coded, whole = encode_unit(format, layers)
+                for name, codes in coded.items():
+                    made[name] = QuantLinear(codes, format, whole, model.get_submodule(name).bias)
+    left = [n for n, m in model.named_modules() if type(m) is nn.Linear and n not in made]
+    for name, layer in made.items():
+        layer.train(model.training)
+        model.set_submodule(name, layer)
+    if hasattr(model, "config"):
+        model.config.quantization_config = quantization_config(formats, left)
+    return model
