@@ -1,4 +1,6 @@
-// Chooses the experts of each token, and the share of each: the best of its scores, in falling order.
+// Chooses the experts of each token, and the share of each: the best of its scores, in falling order. A sparse mixer (Liu et al.,
+// 2024: "GRIN: GRadient-INformed MoE") chooses by logits. A choice's share is its part of a softmax over the experts that were
+// not chosen before and whose logits x lie near the best m: (m - x) / max(|x|, m) <= threshold.
 #pragma once
 
 #include "heddle/ir/tensor.h"
@@ -8,7 +10,7 @@ namespace heddle {
 struct Route {
   Tensor logits;            // [T, E]
   Tensor bias;              // [E], added to the scores that choose (not to the shares), or none
-  Tensor factors;           // [E], of the shares, or none
+  Tensor factors;           // [E], a factor of each expert's shares, or none
   Tensor choice;            // i32 [T, C]: experts
   Tensor share;             // f32 [T, C]: of their outputs
   i32 sigmoid = 0;          // scores are 1: sigmoid(logits); 0: softmax(logits)
@@ -17,10 +19,8 @@ struct Route {
   i32 groups_kept = 1;      // groups whose experts can be chosen: those with the largest
   i32 scores_of_group = 1;  // sum of so many (1 or 2) largest scores
   float scale = 1;          // factor of the shares
-  // 1: logits choose, and the share of a choice is its part of a softmax over the experts that were not chosen before and whose
-  // logits x lie near the best m: (m - x) / max(|x|, m) <= threshold (Liu et al., 2024: "GRIN: GRadient-INformed MoE").
-  i32 sparse_mixer = 0;
-  float threshold = 0;
+  i32 sparse_mixer = 0;     // 1: choices and shares are those of a sparse mixer
+  float threshold = 0;      // the sparse mixer's
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
