@@ -41,7 +41,7 @@ Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer
       prompt_(std::move(prompt)),
       decoder_(tokenizer, true),
       stops_(settings_.stop),
-      reader_(text.reasoning, text.prompt) {
+      reader_(text.reasoning, text.prompt, text.calls != nullptr) {
   settings_.validate();
   if (text.after_prompt) decoder_.begin_after(prompt_);
   const auto show = [&](std::string_view mark) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kStart = "<|start|>", kChannel = "<|channel|>", kMessage = "<|message|>",
                            kConstrain = "<|constrain|>", kEnd = "<|end|>", kReturn = "<|return|>",
-                           kCall = "<|call|>", kSpace = " \t\r\n";
+                           kCall = "<|call|>", kTo = "to=functions.", kSpace = " \t\r\n";
 
 // The first that fits counts.
 constexpr ReasoningForm kForms[] = {
@@ -53,8 +53,11 @@ const ReasoningForm* find_reasoning_form(std::string_view chat_template, const T
   return nullptr;
 }
 
-ReasoningReader::ReasoningReader(const ReasoningForm* form, std::string_view prompt) : form_(form) {
+ReasoningReader::ReasoningReader(const ReasoningForm* form, std::string_view prompt, bool keeps_calls)
+    : form_(form), keeps_calls_(form && form->channels && keeps_calls) {
   if (!form) return;
+  // The answer goes on with the header, in which a call has its function.
+  if (keeps_calls_ && prompt.ends_with("<|start|>assistant")) state_ = State::kHeader;
   marks_ = form->marks();
   if (!form->channels && without_space_behind(prompt).ends_with(form->begin))
     state_ = State::kReasoning, fresh_ = true;
@@ -74,7 +77,7 @@ std::vector<ReasoningReader::Part> ReasoningReader::push(std::string_view text) 
     const std::string before = held_.substr(0, held_.size() - mark->size());
     write(before, parts);
     held_.clear();
-    if (!pass_mark(*mark)) write(*mark, parts);
+    if (!pass_mark(*mark, parts)) write(*mark, parts);
   }
   size_t hold = 0;  // bytes at the end that a mark begins with
   for (const std::string_view mark : marks_)
@@ -88,13 +91,17 @@ std::vector<ReasoningReader::Part> ReasoningReader::push(std::string_view text) 
 std::vector<ReasoningReader::Part> ReasoningReader::flush() {
   std::vector<Part> parts;
   write(std::exchange(held_, {}), parts);
+  if (state_ == State::kHeader && keeps_calls_ && !has_mark_) {  // it was no header
+    state_ = State::kAnswer;
+    write(std::exchange(channel_, {}), parts);
+  }
   if (state_ == State::kBegin && !spaces_.empty()) parts.push_back({false, std::exchange(spaces_, {})});
   return parts;
 }
 
 // False if the mark is text where it stands.
-bool ReasoningReader::pass_mark(std::string_view mark) {
-  if (form_->channels) return pass_channel(mark);
+bool ReasoningReader::pass_mark(std::string_view mark, std::vector<Part>& parts) {
+  if (form_->channels) return pass_channel(mark, parts), true;
   const bool at_begin = state_ == State::kBegin;
   if (mark == form_->begin && !(at_begin || (fresh_ && state_ == State::kAnswer))) return false;
   if (mark == form_->end && state_ != State::kReasoning) return false;
@@ -107,18 +114,25 @@ bool ReasoningReader::pass_mark(std::string_view mark) {
 
 // A part is <|channel|>name<|message|>text<|end|>, and <|start|>assistant stands between two. The channel final has the
 // answer, analysis and commentary what leads to it.
-bool ReasoningReader::pass_channel(std::string_view mark) {
+void ReasoningReader::pass_channel(std::string_view mark, std::vector<Part>& parts) {
+  has_mark_ = true;
+  if (state_ == State::kCall) write(mark == kReturn || mark == kEnd ? kCall : mark, parts);
   fresh_ = true;
   spaces_.clear();
+  if (mark == kStart) recipient_.clear();
+  if (mark == kChannel && channel_.find(kTo) != std::string::npos) recipient_ = channel_;
   if (mark == kChannel) channel_.clear();
   if (mark == kMessage) {
-    const bool is_answer = channel_.empty() || channel_.starts_with("final");
-    state_ = is_answer ? State::kAnswer : State::kReasoning;
+    const std::string header = channel_ + recipient_;
+    const bool is_call = keeps_calls_ && header.find(kTo) != std::string::npos;
+    const bool is_answer = is_call || channel_.empty() || channel_.starts_with("final");
+    state_ = is_call ? State::kCall : is_answer ? State::kAnswer : State::kReasoning;
+    fresh_ = !is_call;
+    if (is_call) write(std::string(kChannel) + header + std::string(kMessage), parts);
   } else {
     if (mark == kStart) channel_.clear();
     state_ = State::kHeader;
   }
-  return true;
 }
 
 void ReasoningReader::write(std::string_view text, std::vector<Part>& parts) {

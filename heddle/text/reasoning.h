@@ -32,8 +32,8 @@ class ReasoningReader {
   };
 
   // `form` may be null, and outlives the reader. `prompt`: the text before; it may end with the mark that begins the
-  // reasoning.
-  ReasoningReader(const ReasoningForm* form, std::string_view prompt);
+  // reasoning. `keeps_calls`: messages of gpt-oss to functions are a part of the answer, with their marks and header.
+  ReasoningReader(const ReasoningForm* form, std::string_view prompt, bool keeps_calls = false);
 
   // The parts that are now certain. A piece that may become a mark is held back.
   std::vector<Part> push(std::string_view text);
@@ -41,9 +41,9 @@ class ReasoningReader {
   std::vector<Part> flush();
 
  private:
-  enum class State { kBegin, kReasoning, kAnswer, kHeader };
-  bool pass_mark(std::string_view mark);
-  bool pass_channel(std::string_view mark);
+  enum class State { kBegin, kReasoning, kAnswer, kHeader, kCall };
+  bool pass_mark(std::string_view mark, std::vector<Part>& parts);
+  void pass_channel(std::string_view mark, std::vector<Part>& parts);
   void write(std::string_view text, std::vector<Part>& parts);
 
   const ReasoningForm* form_;
@@ -53,6 +53,9 @@ class ReasoningReader {
   std::string held_;     // may become a mark
   std::string spaces_;   // before the first word of all
   std::string channel_;  // the header since the last mark that opened one
+  const bool keeps_calls_;
+  bool has_mark_ = false;
+  std::string recipient_;  // what the header has before the channel
 };
 
 }  // namespace heddle

@@ -21,12 +21,13 @@ const Tokenizer& plain() {
 }
 
 // The text read in one piece, which must be the same byte by byte.
-ReadText read(const ReasoningForm* form, std::string_view text, std::string_view prompt = "") {
+ReadText read(const ReasoningForm* form, std::string_view text, std::string_view prompt = "",
+              bool keeps_calls = false) {
   const auto take = [](const std::vector<ReasoningReader::Part>& parts, ReadText& made) {
     for (const auto& part : parts) (part.is_reasoning ? made.reasoning : made.answer) += part.text;
   };
   ReadText whole, pieces;
-  ReasoningReader all(form, prompt), each(form, prompt);
+  ReasoningReader all(form, prompt, keeps_calls), each(form, prompt, keeps_calls);
   take(all.push(text), whole);
   take(all.flush(), whole);
   for (const char byte : text) take(each.push(std::string_view(&byte, 1)), pieces);
@@ -69,6 +70,21 @@ TEST(Reasoning, IsInChannels) {
   EXPECT_EQ(read(form, "<|message|>Hello<|return|>"), (ReadText{"", "Hello"}));
   EXPECT_EQ(read(form, " Hello"), (ReadText{"", " Hello"}));
   EXPECT_EQ(read(form, "<|channel|>analysis<|message|>h"), (ReadText{"h", ""})) << "it was cut";
+}
+
+TEST(Reasoning, LeavesCallsInTheAnswer) {
+  const ReasoningForm* const form = form_of("<|channel|>analysis<|message|>");
+  const auto read_call = [&](std::string_view text) { return read(form, text, "<|start|>assistant", true); };
+  EXPECT_EQ(read_call("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
+                      "to=functions.f <|constrain|>json<|message|>{}<|call|>"),
+            (ReadText{"hm", "<|channel|>commentary to=functions.f json<|message|>{}<|call|>"}));
+  EXPECT_EQ(read_call(" to=functions.f<|channel|>commentary json<|message|> {}"),
+            (ReadText{"", "<|channel|>commentary json to=functions.f<|message|> {}"}));
+  EXPECT_EQ(
+      read_call(
+          "<|channel|>commentary<|message|>I call.<|end|><|start|>assistant<|channel|>final<|message|>x"),
+      (ReadText{"I call.", "x"}));
+  EXPECT_EQ(read_call("no header"), (ReadText{"", "no header"}));
 }
 
 TEST(Reasoning, HasTheMarksOfItsFamily) {

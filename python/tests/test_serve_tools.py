@@ -18,6 +18,7 @@ TRANSCRIPTS = {
     "calls": CALLS,
     "text": "It costs <tool_call> or less.",
     "thanks": "It is 21 degrees.",
+    "mistral": '[TOOL_CALLS] [{"name": "clock", "arguments": {}}]',
     "broken": '<tool_call>{"name": "clock", "arguments": {1: 2}}</tool_call>',
 }
 # It takes a result alone where the call comes before it as the model wrote it.
@@ -53,8 +54,12 @@ def ask(what):
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    model = make_scripted_model(tmp_path_factory.mktemp("scripted") / "scripted", TRANSCRIPTS, TEMPLATE)
+def model(tmp_path_factory):
+    return make_scripted_model(tmp_path_factory.mktemp("scripted") / "scripted", TRANSCRIPTS, TEMPLATE)
+
+
+@pytest.fixture(scope="module")
+def url(model):
     with server(model, "--log", "none") as (address, _):
         yield address
 
@@ -228,3 +233,23 @@ def test_responses(client):
         )
         == '{"city": "Zürich"}'
     )
+
+
+def test_ids_that_a_template_asks_for(model, tmp_path):
+    template = tmp_path / "mistral.jinja"
+    template.write_text(
+        "{% if tools %}[TOOL_CALLS]{% endif %}{% for m in messages %}{% for call in m.tool_calls or [] %}"
+        "{% if call.id | length != 9 %}{{ raise_exception('no id') }}{% endif %}{% endfor %}{% endfor %}<say:"
+        "{{ 'thanks' if messages | length > 1 else 'mistral' }}>"
+    )
+    with server(model, "--log", "none", "--template", str(template)) as (url, _):
+        client = openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0)
+        message = chat(client, "anything").choices[0].message
+        assert named(message.tool_calls) == [("clock", {})]
+        talk = [
+            *ask("anything"),
+            message,
+            {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "noon"},
+        ]
+        after = client.chat.completions.create(model="scripted", messages=talk, tools=TOOLS)
+        assert after.choices[0].message.content == "It is 21 degrees."

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heddle/base/json_view.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
@@ -139,6 +140,11 @@ void CallReader::add(CallEvent::Kind kind, std::string_view text) {
     events_.back().text += text;
   else
     events_.push_back({kind, std::string(text)});
+}
+
+void CallReader::write_text(std::string_view text) {
+  const std::string quoted = Json(text).dump();
+  write(std::string_view(quoted).substr(1, quoted.size() - 2));
 }
 
 bool CallReader::read_arguments(CallCursor& cursor, bool is_whole) {

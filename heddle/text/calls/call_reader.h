@@ -62,6 +62,8 @@ class CallReader {
   virtual std::string_view closing_mark() const { return {}; }
 
   void write(std::string_view arguments) { add(CallEvent::Kind::kArguments, arguments); }
+  // Writes a part of a JSON string, without its quotes.
+  void write_text(std::string_view text);
 
  private:
   enum class State { kText, kArguments, kClosing, kNext };

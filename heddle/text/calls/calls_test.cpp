@@ -16,7 +16,8 @@ const Json& weather_tools() {
       R"([{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties":
            {"city": {"type": "string"}, "days": {"type": "integer"}, "exact": {"type": "boolean"},
             "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "places": {"type": "array"}}}}},
-          {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}])",
+          {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}},
+          {"type": "function", "function": {"name": "python"}}])",
       "tools");
   return made;
 }
@@ -126,11 +127,132 @@ TEST(Calls, ComeAsEarlyAsTheyAreCertain) {
   EXPECT_EQ(reader->flush(), (std::vector<CallEvent>{{Kind::kText, "</tool_cal"}}));
 }
 
+TEST(Calls, OfLlama) {
+  check_all(
+      "<|python_tag|>",
+      {{R"({"name": "weather", "parameters": {"city": "Paris"}})", R"(weather({"city": "Paris"}))"},
+       {R"( {"type": "function", "name": "now", "parameters": {}}; {"name": "now", "parameters": {}})",
+        "now({})|now({})"},
+       {R"(<|python_tag|>{"name": "other", "parameters": {"a": [{}]}})", R"(other({"a": [{}]}))"},
+       {"I look.\n<|python_tag|>{\"name\": \"now\", \"parameters\": {}} Done.", "I look.|now({})|Done."},
+       {"<|python_tag|>print(\"ü\")\n", R"(python({"code": "print(\"ü\")\n"}))"},
+       {R"({"name": "Bob", "age": 3})", R"({"name": "Bob", "age": 3})"},
+       {R"({"name": "Bob", "parameters": {}})", R"({"name": "Bob", "parameters": {}})"},
+       {R"({"name": "now"})", R"({"name": "now"})"},
+       {R"(Call {"name": "now", "parameters": {}})", R"(Call {"name": "now", "parameters": {}})"}});
+}
+
+TEST(Calls, OfMistral) {
+  check_all(
+      "[TOOL_CALLS]",
+      {{R"([TOOL_CALLS] [{"name": "weather", "arguments": {"days": 2}, "id": "abcdefghi"}, )"
+        R"({"name": "now", "arguments": {}}])",
+        R"(weather({"days": 2})|now({}))"},
+       {R"(I look. [TOOL_CALLS]weather[ARGS]{"city": "Paris"}[TOOL_CALLS]now[CALL_ID]123456789[ARGS]{})",
+        R"(I look.|weather({"city": "Paris"})|now({}))"},
+       {R"([TOOL_CALLS]now{"a": 1})", R"(now({"a": 1}))"},
+       {R"([TOOL_CALLS]now[ARGS]{"a": x[TOOL_CALLS]now[ARGS]{})", R"(now({"a": x)|now({}))"},
+       {"[TOOL_CALLS] none", "[TOOL_CALLS] none"},
+       {"[[TOOL_CALLS][TOOL", "[[TOOL_CALLS][TOOL"}});
+}
+
+TEST(Calls, OfQwenCoder) {
+  check_all(
+      "<function= <parameter=",
+      {{"I look.\n<tool_call>\n<function=weather>\n<parameter=city>\nNew "
+        "\"York\"\n</parameter>\n<parameter=days>\n3\n"
+        "</parameter>\n<parameter=exact>\nTrue\n</parameter>\n</function>\n</tool_call>",
+        R"(I look.|weather({"city": "New \"York\"", "days": 3, "exact": true}))"},
+       {"<function=weather>\n<parameter=city>\n\nline\n\n</parameter>\n</function>\n</tool_call>\n<tool_call>"
+        "<function=now></function></tool_call>",
+        R"(weather({"city": "\nline\n"})|now({}))"},
+       {"<function=weather>\n<parameter=note>\nnull\n</parameter><parameter=places>[\"a\", 1]</parameter>"
+        "<parameter=days>many</parameter><parameter=other>2</parameter></function>",
+        R"(weather({"note": null, "places": ["a", 1], "days": "many", "other": 2}))"},
+       {"<function=weather>\n<parameter=note>\nnul\n</parameter></tool_call>x",
+        R"(weather({"note": "nul"})|x)"},
+       {"<tool_call>\n<function=weather>\n<parameter=city>\nPar</para", R"(weather({"city": "Par</para))"},
+       {"<tool_call>\n<function=weather>\n<parameter=ci", "weather()"},
+       {"<function=f", "<function=f"},
+       {"<function=now> or", "<function=now> or"}});
+}
+
+TEST(Calls, OfOtherTags) {
+  check_all(
+      "<arg_key> <arg_value>",
+      {{"<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>days</arg_key>\n"
+        "<arg_value>3</arg_value>\n</tool_call>\n<tool_call>now</tool_call>",
+        R"(weather({"city": "Paris", "days": 3})|now({}))"},
+       {"<tool_call>now or</tool_call>", "<tool_call>now or</tool_call>"}});
+  check_all("<minimax:tool_call>", {{"<minimax:tool_call>\n<invoke name=\"weather\">\n<parameter "
+                                     "name=\"city\">Paris</parameter>\n</invoke>\n"
+                                     "<invoke name=\"now\">\n</invoke>\n</minimax:tool_call>",
+                                     R"(weather({"city": "Paris"})|now({}))"}});
+  check_all("<seed:tool_call>", {{"<seed:tool_call>\n<function=weather>\n<parameter=city>Paris</parameter>\n"
+                                  "</function>\n</seed:tool_call>",
+                                  R"(weather({"city": "Paris"}))"}});
+}
+
+TEST(Calls, OfDeepSeek) {
+  check_all(
+      "<｜tool▁call▁begin｜>",
+      {{"I "
+        "look.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\": "
+        "\"Paris\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n{}\n```"
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        R"(I look.|weather({"city": "Paris"})|now({}))"},
+       {"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{\"a\": 1}<｜tool▁call▁end｜>"
+        "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        R"(now({"a": 1})|now({}))"},
+       {"<｜tool▁calls▁begin｜> none", "<｜tool▁calls▁begin｜> none"}});
+}
+
+TEST(Calls, OfHarmony) {
+  check_all("<|channel|> <|call|>",
+            {{"<|channel|>commentary to=functions.weather json<|message|>{\"city\": \"Paris\"}<|call|>",
+              R"(weather({"city": "Paris"}))"},
+             {"Hi<|channel|>commentary to=functions.now<|message|>{}<|call|>", "Hi|now({})"},
+             {"<|channel|>commentary<|message|>{}", "<|channel|>commentary<|message|>{}"}});
+}
+
+TEST(Calls, OfGemma) {
+  check_all("<start_function_call>",
+            {{"<start_function_call>call:weather{city:<escape>New \"York\"<escape>,days:3}<end_function_call>"
+              "<start_function_call>call:now{}<end_function_call>",
+              R"(weather({"city": "New \"York\"", "days": 3})|now({}))"},
+             {"<start_function_call>call:now{a:<escape>b", R"(now({"a": "b))"},
+             {"<start_function_call>call:now{a:1<end_function_call>x", R"(now({"a": 1)|x)"}});
+  check_all(
+      "<|tool_call> <tool_call|>",
+      {{"<|tool_call>call:weather{places:[<|\"|>a<|\"|>,{b:true}],city:New York , exact : false}<tool_call|>",
+        R"(weather({"places": ["a", {"b": true}], "city": "New York", "exact": false}))"}});
+}
+
+TEST(Calls, OfListsOfJson) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"<|tool_call|>", "<|tool_call|>[{\"name\": \"now\", \"arguments\": {\"a\": 1}}]"},
+      {"<TOOLCALL>", "<TOOLCALL>[{\"name\": \"now\", \"arguments\": {\"a\": 1}}]</TOOLCALL>"},
+      {"<|START_ACTION|>",
+       "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"now\", \"parameters\": "
+       "{\"a\": 1}}\n]<|END_ACTION|>"}};
+  for (const auto& [chat_template, text] : cases)
+    EXPECT_EQ(read_calls(chat_template, text), R"(now({"a": 1}))");
+}
+
+// A reader takes what the pieces make a model write.
 TEST(Calls, AreWrittenAsTheyAreRead) {
-  const CallForm* const form = find_call_form("tools <tool_call>", any_tokenizer());
-  const CallPieces pieces = form->pieces("weather");
-  EXPECT_EQ(read_calls("<tool_call>", pieces.begin + R"({"city": "Paris"})" + pieces.end),
-            R"(weather({"city": "Paris"}))");
+  for (const CallForm& form : call_forms()) {
+    if (!form.pieces) continue;
+    const CallPieces pieces = form.pieces("weather");
+    const bool has_tags = pieces.style == CallPieces::Style::kTags;
+    const auto& [before, between, after] = pieces.tags;
+    const std::string arguments =
+        has_tags ? before + "city" + between + "Paris" + after + before + "days" + between + "3" + after
+                 : R"({"city": "Paris", "days": 3})";
+    EXPECT_EQ(read_in(form, {pieces.begin + arguments + pieces.end}),
+              R"(weather({"city": "Paris", "days": 3}))")
+        << form.name;
+  }
 }
 
 TEST(Calls, HaveNoFormInOtherTemplates) {

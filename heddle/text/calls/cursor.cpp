@@ -32,6 +32,12 @@ char CallCursor::peek() {
   return 0;
 }
 
+void CallCursor::expect(std::string_view mark, std::string_view other) {
+  CallCursor one = *this, two = *this;
+  if (!ok() || one.take(mark) || two.take(other)) return;
+  fit_ = one.fit() == Fit::kMore ? Fit::kMore : two.fit();
+}
+
 std::optional<std::string_view> CallCursor::take_until(std::string_view mark, size_t most) {
   if (!ok()) return {};
   const size_t found = rest().substr(0, most + mark.size()).find(mark);
@@ -67,7 +73,7 @@ std::optional<std::string_view> CallCursor::take_json() {
   JsonScanner scanner;
   const size_t begin = at_;
   while (at_ < text_.size() && !scanner.is_closed() && scanner.take(text_[at_])) ++at_;
-  if (at_ == text_.size() && !scanner.is_closed())
+  if (at_ == text_.size() && !scanner.is_closed() && !(is_whole_ && scanner.is_complete()))
     fail_at_end();
   else if (!scanner.is_complete())
     fail();

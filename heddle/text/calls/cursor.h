@@ -17,6 +17,7 @@ class CallCursor {
   CallCursor(std::string_view text, bool is_whole) : text_(text), is_whole_(is_whole) {}
 
   Fit fit() const { return fit_; }
+  bool is_whole() const { return is_whole_; }
   bool ok() const { return fit_ == Fit::kYes; }
   size_t at() const { return at_; }
   std::string_view rest() const { return text_.substr(at_); }
@@ -30,6 +31,12 @@ class CallCursor {
   bool take_if(std::string_view mark);
   // The next byte, which stays; 0 where it fails, at the end.
   char peek();
+  // Fails if the next byte is another.
+  void expect(char byte) {
+    if (peek() != byte && ok()) fail();
+  }
+  // Fails if the next is neither; both stay.
+  void expect(std::string_view mark, std::string_view other);
   // Takes up to `most` bytes before `mark`, and the mark.
   std::optional<std::string_view> take_until(std::string_view mark, size_t most);
   // Takes a name: letters, digits, and what else `others` has.

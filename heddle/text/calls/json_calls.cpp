@@ -5,12 +5,12 @@ namespace heddle {
 void JsonCalls::read_head(CallCursor& cursor, Where where, Head& head) {
   if (where == Where::kNext) {
     // Without a list, only a model that writes no marks has a separator.
-    if (!in_list_ && !marks_.bare_names) return void(cursor.fail());
+    if (!in_list_ && !marks_.has_bare) return void(cursor.fail());
     cursor.take(in_list_ ? "," : ";");
     cursor.skip_spaces();
     return read_object(cursor, !in_list_, head);
   }
-  const bool is_bare = marks_.bare_names && where == Where::kStart && cursor.peek() == '{';
+  const bool is_bare = marks_.has_bare && where == Where::kStart && cursor.peek() == '{';
   if (is_bare) {
     in_list_ = false;
     return read_object(cursor, true, head);
@@ -44,7 +44,7 @@ void JsonCalls::read_object(CallCursor& cursor, bool is_bare, Head& head) {
       head.arguments = cursor.take_json_text();
     } else if (is_arguments && first != 0) {
       if (first != '{') return void(cursor.fail());
-      if (!head.name.empty() && (!is_bare || marks_.bare_names->contains(head.name))) {
+      if (!head.name.empty() && (!is_bare || names_.contains(head.name))) {
         in_object_ = true;
         return;
       }
@@ -58,7 +58,7 @@ void JsonCalls::read_object(CallCursor& cursor, bool is_bare, Head& head) {
   cursor.take("}");
   in_object_ = false;
   if (!head.arguments) head.arguments = "{}";
-  const bool is_call = is_bare ? has_arguments && marks_.bare_names->contains(head.name) : !head.name.empty();
+  const bool is_call = is_bare ? has_arguments && names_.contains(head.name) : !head.name.empty();
   if (cursor.ok() && !is_call) cursor.fail();
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "heddle/text/calls/call_reader.h"
 
@@ -12,14 +13,18 @@ namespace heddle {
 struct JsonMarks {
   std::string_view begin;     // before each object or list
   std::string_view end = {};  // after it, if the form has one
-  // An answer may begin with an object without the mark. It is a call if its name is one of these and it has arguments.
-  const std::set<std::string, std::less<>>* bare_names = nullptr;
+  // An answer may begin with an object without the mark. It is a call if a tool has its name and it has arguments.
+  bool has_bare = false;
 };
+
+using ToolNames = std::set<std::string, std::less<>>;
 
 class JsonCalls : public CallReader {
  public:
-  explicit JsonCalls(const JsonMarks& marks)
-      : CallReader(marks.bare_names ? "<{" : marks.begin.substr(0, 1)), marks_(marks) {}
+  explicit JsonCalls(const JsonMarks& marks, ToolNames names = {})
+      : CallReader(marks.has_bare ? "<{" : marks.begin.substr(0, 1)),
+        marks_(marks),
+        names_(std::move(names)) {}
 
  protected:
   void read_head(CallCursor& cursor, Where where, Head& head) override;
@@ -28,11 +33,13 @@ class JsonCalls : public CallReader {
   std::string_view closing_mark() const override { return marks_.end; }
   // The rest of a head: a list or an object.
   void read_calls(CallCursor& cursor, Head& head);
+  const ToolNames& names() const { return names_; }
 
  private:
   void read_object(CallCursor& cursor, bool is_bare, Head& head);
 
   const JsonMarks marks_;
+  const ToolNames names_;
   bool in_list_ = false;
   bool in_object_ = false;  // the arguments were not the object's last member
 };
