@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Recurrent,
                          testing::Combine(testing::Values("qwen3_next-tiny", "qwen3_5-tiny", "qwen3_5-bf16",
                                                           "qwen3_5_moe-tiny", "lfm2-tiny", "lfm2_moe-tiny",
                                                           "granitemoehybrid-mamba", "bamba-tiny",
-                                                          "nemotron_h-tiny"),
+                                                          "nemotron_h-tiny", "falcon_h1-tiny"),
                                           testing::Values("threads", "launches", "megakernel")),
                          [](const auto& param) {
                            std::string name =

@@ -53,7 +53,8 @@ struct VectorSpec {
   std::vector<WeightSource> sources;
   std::vector<i32> order;
   std::vector<float> values;
-  float plus = 0;  // added to each element of the sources: some norms are stored minus one
+  float plus = 0;                   // added to each element of the sources: some norms are stored minus one
+  std::vector<float> factors = {};  // multiply the elements of the vector; none: they stay
 };
 
 struct ModelInfo {

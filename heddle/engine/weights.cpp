@@ -311,7 +311,7 @@ void put_vector(const VectorSpec& spec, const WeightValues& from, float* to) {
   HEDDLE_CHECK((spec.order.empty() ? values.size() : spec.order.size()) == size_t(spec.size));
   for (size_t i = 0; i < size_t(spec.size); ++i) {
     const size_t at = spec.order.empty() ? i : size_t(spec.order[i]);
-    if (!stays[at]) to[i] = values[at];
+    if (!stays[at]) to[i] = spec.factors.empty() ? values[at] : values[at] * spec.factors[i];
   }
 }
 

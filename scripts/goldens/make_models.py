@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from family_cases import GOLDENS, TAKEN, golden_config, llama4_yarn, model_of
+from family_cases import TAKEN, golden_config, llama4_yarn, model_of
+from family_goldens import GOLDENS
 from reference_model import load_reference
 from safetensors.torch import save_file
 from transformers import (

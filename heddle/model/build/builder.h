@@ -175,6 +175,7 @@ class Builder {
     std::string bias = {};  // "": none
     i32 width = 1;
     bool silu = false;
+    std::vector<float> factors = {};  // multiply the columns of x; none: they stay
   };
   Tensor convolve(const std::string& name, Tensor x, const Convolution& convolution);
   // The gated delta rule of heddle/ops/recurrence. x: [T, queries, keys and values], gates: [T, b and a of all heads].

@@ -33,7 +33,7 @@ const Lacking kLacking[] = {
      "there is no op yet"},
     {{"minimax", "minimax_text_01", "minimax_m1"},
      "it has layers of lightning attention, for which there is no op yet"},
-    {{"mamba", "mamba2", "falcon_mamba", "falcon_h1", "jamba", "zamba", "zamba2"},
+    {{"mamba", "mamba2", "falcon_mamba", "jamba", "zamba", "zamba2"},
      "it has state-space layers (Mamba), for which there is no op yet"},
     {{"recurrent_gemma", "rwkv", "xlstm"}, "it has recurrent layers, for which there is no op yet"},
     {{"lfm2_vl", "lfm3", "lfm3_vl"}, "heddle reads the text of LFM2 alone, as lfm2 and lfm2_moe"},

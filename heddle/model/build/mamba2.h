@@ -6,7 +6,7 @@
 
 namespace heddle {
 
-// The projections, the convolution, the state space and its norm after the gate, at "model.layers.3.mamba.".
+// The projections, the convolution, the state space, its norm and its gate, at "model.layers.3.mamba.".
 Tensor mamba2(Builder& b, const Mamba2Config& c, double eps, const std::string& at, Tensor h);
 
 // True if some layer does not attend.

@@ -17,6 +17,8 @@ Tensor Builder::convolve(const std::string& name, Tensor x, const Convolution& c
   VectorSpec weight{.size = width * columns, .sources = {{convolution.tensor, width * columns}}};
   for (i32 w = 0; w < width; ++w)
     for (i32 column = 0; column < columns; ++column) weight.order.push_back(column * width + w);
+  for (i32 w = 0; w < width; ++w)
+    weight.factors.insert(weight.factors.end(), convolution.factors.begin(), convolution.factors.end());
   ShortConvolution args{.step = step_, .state = state_, .x = x};
   args.weight = vectors(path(name) + ".weight", std::move(weight), width);
   if (!convolution.bias.empty())

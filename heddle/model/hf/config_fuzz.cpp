@@ -178,6 +178,12 @@ void read_nemotron_h(const Config& config) {
   HEDDLE_CHECK(c.shared_intermediate_size > 0 && c.latent_size >= 0);
 }
 
+void read_falcon_h1(const Config& config) {
+  const auto c = heddle::read_falcon_h1_config(config);
+  check_decoder(c);
+  check_mamba({false}, c.mamba, 1);
+}
+
 void read_bamba(const Config& config) {
   const auto c = heddle::read_bamba_config(config);
   check_decoder(c);
@@ -201,6 +207,7 @@ void read_all(const Config& config) {
   run([&] { read_mixture(config, heddle::read_granitemoe_config); });
   run([&] { read_granite_hybrid(config); });
   run([&] { read_bamba(config); });
+  run([&] { read_falcon_h1(config); });
   run([&] { read_nemotron_h(config); });
   run([&] { read_mixture(config, heddle::read_minimax_m2_config); });
   run([&] { read_mixture(config, heddle::read_olmoe_config); });

@@ -234,6 +234,28 @@ TEST(FamilyConfigs, NemotronHNamesThePartOfEachLayer) {
     expect_refused([&] { read(more); }, part);
 }
 
+TEST(FamilyConfigs, FalconH1HasMultipliersAndANormOrNone) {
+  const auto read = [](const std::string& more) {
+    return read_falcon_h1_config(family_config(R"("mamba_n_heads":8,"num_key_value_heads":4)" + more));
+  };
+  const auto plain = read("");
+  EXPECT_EQ(plain.mamba.inner(), 1024);
+  EXPECT_EQ(plain.mamba.norm, Mamba2Norm::kNone);
+  EXPECT_EQ(plain.gate_multiplier, 1);
+  EXPECT_EQ(read(R"(,"mamba_d_ssm":null)").mamba.inner(), 2 * 640);
+  EXPECT_EQ(read(R"(,"mamba_d_ssm":72)").mamba.head_dim, 9);
+  EXPECT_EQ(read(R"(,"mamba_rms_norm":true)").mamba.norm, Mamba2Norm::kBeforeGate);
+  EXPECT_EQ(read(R"(,"mamba_rms_norm":true,"mamba_norm_before_gate":false)").mamba.norm,
+            Mamba2Norm::kAfterGate);
+  EXPECT_EQ(read(R"(,"mamba_rms_norm":true,"mamba_norm_before_gate":null)").mamba.norm,
+            Mamba2Norm::kAfterGate);
+  const auto scaled = read(R"(,"mlp_multipliers":[0.5,2],"ssm_multipliers":[1,2,3,4,5])");
+  EXPECT_EQ(scaled.down_multiplier, 2);
+  EXPECT_EQ(scaled.mamba.multipliers, (std::array<double, 5>{1, 2, 3, 4, 5}));
+  expect_refused([&] { read(R"(,"mlp_multipliers":[0.5])"); }, "must be 2 numbers");
+  expect_refused([&] { read(R"(,"ssm_multipliers":[1,2,3,4])"); }, "must be 5 numbers");
+}
+
 TEST(FamilyConfigs, HeadsOfMambaFitTheirLayer) {
   const auto read = [](const std::string& more) { return read_mamba2(family_config(more), 24); };
   const auto c = read(R"("mamba_n_heads":6,"mamba_n_groups":3,"mamba_d_head":8)");

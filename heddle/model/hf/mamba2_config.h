@@ -1,9 +1,14 @@
 // The part of a configuration that describes layers of Mamba-2.
 #pragma once
 
+#include <array>
+
 #include "heddle/model/hf/decoder_config.h"
 
 namespace heddle {
+
+// The place of the norm of what a state space gives.
+enum class Mamba2Norm : unsigned char { kAfterGate, kBeforeGate, kNone };
 
 struct Mamba2Config {
   int heads = 0, head_dim = 0;
@@ -14,6 +19,8 @@ struct Mamba2Config {
   // Limits of steps, 0: none. transformers keeps them in prompts alone; here they hold at each position, as any cut of a text
   // must give the same.
   double least_step = 0, most_step = 0;
+  Mamba2Norm norm = Mamba2Norm::kAfterGate;
+  std::array<double, 5> multipliers = {1, 1, 1, 1, 1};  // for gates, x, B, C and steps
 
   int inner() const { return heads * head_dim; }
   int conv_columns() const { return inner() + 2 * groups * state_dim; }

@@ -57,6 +57,18 @@ Mamba2Config read_nemotron_mamba(const Config& config) {
   return c;
 }
 
+double read_multiplier(const Config& config, const char* key) {
+  return config.optional_number(key, 1.0, -1e6, 1e6);
+}
+
+// So many multipliers; 1 each where the file has none.
+std::vector<double> read_multipliers(const Config& config, const char* key, size_t count) {
+  if (!config.has(key)) return std::vector<double>(count, 1.0);
+  std::vector<double> numbers = config.optional_numbers(key, -1e6, 1e6);
+  if (numbers.size() != count) config.reject(key, fmt::format("must be {} numbers", count));
+  return numbers;
+}
+
 }  // namespace
 
 // A part of each head turns, half where the rope says nothing, whatever stands next to the rope.
@@ -75,6 +87,35 @@ BambaConfig read_bamba_config(const Config& config) {
   for (const int l : config.optional_ints("attn_layer_indices", 0, kMaxLayers))
     if (l < c.num_hidden_layers) c.attends[size_t(l)] = true;
   c.mamba = read_mamba2(config, c.hidden_size);
+  return c;
+}
+
+FalconH1Config read_falcon_h1_config(const Config& config) {
+  refuse_foreign(config, "FalconH1");
+  FalconH1Config c;
+  static_cast<DecoderConfig&>(c) = read_decoder_config(
+      config, {.sizes = {128000, 4096, 14336, 32, 32, 8192}, .num_key_value_heads = 8, .eps = 1e-5});
+  c.rope = read_rope(config, c);
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.mlp_bias = config.optional_bool("mlp_bias", false);
+  const int inner =
+      config.is_null("mamba_d_ssm") ? 0 : config.optional_int("mamba_d_ssm", 1024, 1, kMaxWidth);
+  c.mamba = read_mamba2(config, c.hidden_size, inner);
+  c.mamba.out_bias = config.optional_bool("projectors_bias", false);
+  if (!config.optional_bool("mamba_rms_norm", false))
+    c.mamba.norm = Mamba2Norm::kNone;
+  else if (config.optional_bool("mamba_norm_before_gate", !config.is_null("mamba_norm_before_gate")))
+    c.mamba.norm = Mamba2Norm::kBeforeGate;
+  std::ranges::copy(read_multipliers(config, "ssm_multipliers", 5), c.mamba.multipliers.begin());
+  const std::vector<double> mlp = read_multipliers(config, "mlp_multipliers", 2);
+  c.gate_multiplier = mlp[0], c.down_multiplier = mlp[1];
+  c.embedding_multiplier = read_multiplier(config, "embedding_multiplier");
+  c.lm_head_multiplier = read_multiplier(config, "lm_head_multiplier");
+  c.attention_in_multiplier = read_multiplier(config, "attention_in_multiplier");
+  c.attention_out_multiplier = read_multiplier(config, "attention_out_multiplier");
+  c.key_multiplier = read_multiplier(config, "key_multiplier");
+  c.ssm_in_multiplier = read_multiplier(config, "ssm_in_multiplier");
+  c.ssm_out_multiplier = read_multiplier(config, "ssm_out_multiplier");
   return c;
 }
 

@@ -26,7 +26,17 @@ struct NemotronHConfig : DecoderConfig {
   bool has(NemotronPart part) const { return std::ranges::find(parts, part) != parts.end(); }
 };
 
+// Multipliers have their names in config.json, but those of the MLP: mlp_multipliers has both.
+struct FalconH1Config : DecoderConfig {
+  Mamba2Config mamba;
+  double embedding_multiplier = 1, lm_head_multiplier = 1;
+  double attention_in_multiplier = 1, key_multiplier = 1, attention_out_multiplier = 1;
+  double ssm_in_multiplier = 1, ssm_out_multiplier = 1;
+  double gate_multiplier = 1, down_multiplier = 1;
+};
+
 BambaConfig read_bamba_config(const Config& config);
+FalconH1Config read_falcon_h1_config(const Config& config);
 NemotronHConfig read_nemotron_h_config(const Config& config);
 
 }  // namespace heddle
