@@ -68,6 +68,7 @@ PYTHON_LAYERS = {
     "heddle.sparse": 6,
     "heddle.patching": 6.25,
     "heddle.attention": 6.5,
+    "heddle.explain": 6.5,
     "heddle.hardware": 6.5,
     "heddle.kernelpytorch": 6.75,
     "heddle": 7,

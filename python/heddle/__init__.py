@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from heddle import settings as settings
     from heddle import torch as torch
     from heddle.attention import power_attention
+    from heddle.explain import explain
     from heddle.flex.lists import block_lists
     from heddle.megakernel import (
         Megakernel,
@@ -83,6 +84,7 @@ __all__ = [
     "WrongCall",
     "bf16",
     "block_lists",
+    "explain",
     "f16",
     "f32",
     "from_transformers",
@@ -139,6 +141,7 @@ _HOMES = {
     "heddle.settings": ("PickAny", "PickBest"),
     "heddle.model": ("from_transformers", "load"),
     "heddle.torch.linear_loss": ("linear_cross_entropy",),
+    "heddle.explain": ("explain",),
     "heddle.patching": ("patch", "unpatch", "is_patched", "patched"),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}

@@ -8,10 +8,10 @@ The gradients have the same bits as without. See docs/training.md.
 """
 
 from heddle.errors import InvalidArgument
-from heddle.memory.managed import Managed
+from heddle.memory.managed import Managed, choice_of
 from heddle.memory.plan import Goal, Plan
 
-__all__ = ["Managed", "Plan", "checkpoint", "offload", "plan"]
+__all__ = ["Managed", "Plan", "checkpoint", "choice_of", "offload", "plan"]
 
 
 def checkpoint(model, *, peak=None, budget=None, slowdown=None, plan=None, blocks=None):

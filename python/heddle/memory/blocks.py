@@ -74,6 +74,11 @@ def around(module, function):
     _AROUND[module] = function
 
 
+def around_of(module):
+    """The function that is called around a module; None where there is none."""
+    return _AROUND.get(module)
+
+
 def leave(module):
     """The module is again what it was."""
     if _AROUND.pop(module, None) is not None and "_heddle_below" in vars(type(module)):

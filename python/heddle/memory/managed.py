@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from heddle.display import bytes_text
 from heddle.errors import InvalidArgument
 from heddle.memory import blocks as blocks_of
 from heddle.memory import planner, structure
@@ -278,6 +279,21 @@ class _Caller:
 
     def __call__(self, function, args, kwargs):
         return self.managed.call(self.place, function, args, kwargs)
+
+
+def choice_of(module):
+    """The plan's choice for a block, in words; None for a module without a plan."""
+    caller = blocks_of.around_of(module)
+    if caller is None:
+        return None
+    plan = caller.managed.plan
+    if plan is None:
+        return "the first two steps measure"
+    option = plan.options[caller.place]
+    return (
+        f"keeps {bytes_text(option.kept)}, offloads {bytes_text(option.offloaded)}, makes again in"
+        f" {option.again_ms:.2f} ms"
+    )
 
 
 class _Backward:

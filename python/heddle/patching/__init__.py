@@ -22,7 +22,7 @@ _RECORD = "_heddle_record"  # in the root: the rows of parts that nothing was ch
 _ONE_KERNEL = "torch has it in one kernel, and heddle's is not faster"
 
 
-def _root(model):
+def root_of(model):
     """The outermost model of transformers in a module, which may be wrapped by an adapter or a trainer; the
     module itself where there is none."""
     if not isinstance(model, torch.nn.Module):
@@ -35,7 +35,7 @@ def _root(model):
     return next((module for module in model.modules() if isinstance(module, known)), model)
 
 
-def _parts(root):
+def parts_of(root):
     """(part, kind, module, reason): the modules that could be changed; the reason says why one is not."""
     found = {}  # by class, of which some may have a weight and an eps where others have none
     for module in root.modules():
@@ -77,7 +77,7 @@ def _refusal(kind, module):
 
 
 def _swap(root, wanted):
-    refused, parts = Counter(), list(_parts(root))
+    refused, parts = Counter(), list(parts_of(root))
     if not any(kind for _, kind, _, _ in parts):
         raise Unsupported(
             f"[patch] {type(root).__name__} has no norm, gated MLP or attention that heddle knows"
@@ -143,7 +143,7 @@ def patch(
         _check(name, value, (True, False))
     _check("cross_entropy", cross_entropy, ("auto", True, False))
     _check("generate", generate, (None, "megakernel"))
-    root = _root(model)
+    root = root_of(model)
     rows = []
     unpatch(model)
     fits.forget()
@@ -162,7 +162,7 @@ def patch(
 @named
 def unpatch(model: torch.nn.Module) -> None:
     """Gives every module of a model its own class again. A model that is not patched stays as it is."""
-    root = _root(model)
+    root = root_of(model)
     for module in model.modules():
         if classes.original_of(module):
             kind = type(module)._heddle_kind
@@ -175,7 +175,7 @@ def unpatch(model: torch.nn.Module) -> None:
 @named
 def is_patched(model: torch.nn.Module) -> bool:
     """True if `patch` has been applied to a model."""
-    _root(model)
+    root_of(model)
     return any(_RECORD in module.__dict__ or classes.original_of(module) for module in model.modules())
 
 
@@ -216,7 +216,7 @@ def _counted(model):
 @named
 def patched(model: torch.nn.Module) -> Report:
     """The table of a patched model: part, path, reason, and calls since it was patched."""
-    _root(model)
+    root_of(model)
     rows = _counted(model)
     for module in model.modules():
         rows += module.__dict__.get(_RECORD, ())
