@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -109,6 +110,48 @@ TEST_P(MatrixLevel, NarrowOperandsGiveExactProducts) {
         << shape.rows << " x " << shape.n << " x " << shape.k;
 }
 
+// x has random numbers in all rows, also in those that a kernel need not multiply.
+TEST_P(MatrixLevel, ARowHasTheSameBitsAmongAnyOthers) {
+  const MatrixKernels& kernels = GetParam().kernels;
+  constexpr i32 kPadded = 96, n = 80, k = 131;
+  std::mt19937 random{5};
+  for (const auto& [kernel, x_type, type] : {std::tuple(kernels.wide, DType::kF32, DType::kF32),
+                                             {kernels.wide, DType::kF32, DType::kBf16},
+                                             {kernels.wide, DType::kF32, DType::kF16},
+                                             {kernels.narrow, DType::kBf16, DType::kBf16}}) {
+    if (!kernel) continue;
+    Weight w;
+    w.data = {.dtype = type, .rank = 2, .size = {n, k}, .stride = {k, 1}};
+    w.interleave = type == DType::kF32 ? 1 : 2;
+    std::vector<u8> panels(size_t(w.panel_bytes() * w.panels()));
+    std::vector<u64> table;
+    for (i32 p = 0; p < w.panels(); ++p) table.push_back(u64(p * w.panel_bytes()));
+    w.data.data = panels.data(), w.table = table.data();
+    const auto fill = [&](u8* to, DType of, size_t bytes) {
+      for (size_t i = 0; i < bytes; i += size_t(size_of(of)))
+        set_element(of, to + i, float(random() >> 8) * 0x1p-23f - 1);
+    };
+    fill(panels.data(), type, panels.size());
+    const i64 stride = i64(round_up(k, kOperandCols)) * size_of(x_type);
+    std::vector<u8> x(size_t(stride * kPadded));
+    for (i32 m = 0; m < kPadded; ++m) fill(x.data() + m * stride, x_type, size_t((k + 1) * size_of(x_type)));
+    for (i32 p = 0; p < w.panels(); ++p)  // the column that makes pairs whole
+      for (i32 r = 0; type != DType::kF32 && r < kPanelRows; ++r)
+        std::memset(panels.data() + table[size_t(p)] + 2 * w.place(r, k), 0, 2);
+    const auto product = [&](i32 first, i32 rows) {
+      std::vector<float> y(size_t(round_up(rows, kOperandRows) * n));
+      kernel({x.data() + first * stride, stride, rows, &w, 0, w.panels(), y.data(), n});
+      return y;
+    };
+    for (const i32 rows : {2, 3, 4, 5, 8, 9, 12, 13, 16, 17, 33, 64}) {
+      const auto many = product(1, rows);
+      for (const i32 m : {0, rows / 2, rows - 1})
+        ASSERT_EQ(std::memcmp(product(1 + m, 1).data(), many.data() + m * n, n * 4), 0)
+            << name(type) << ": row " << m << " of " << rows;
+    }
+  }
+}
+
 // Every code, at every place in a group of lanes, with and without scales: the bits of the host's conversion.
 TEST_P(MatrixLevel, CodesBecomeTheirValues) {
   const CodeDecoder decode = code_decoder(GetParam().target);
@@ -206,17 +249,20 @@ TEST_P(MatrixLevel, CodesGiveTheBitsOfTheirPanelsInBf16) {
             const float wanted = c < k ? weight_element(coded.w, r, c) : 0;
             ASSERT_EQ(bits, float_to_bf16(wanted)) << name(code) << " by " << group << ": " << r << ", " << c;
           }
-        const i64 stride = i64(round_up(k, kOperandCols)) * 4;
-        std::vector<u8> x(size_t(stride * rows));
+        const DType type = kernels.narrow ? DType::kBf16 : DType::kF32;
+        const i64 stride = i64(round_up(k, kOperandCols)) * size_of(type);
+        std::vector<u8> x(size_t(stride * kOperandRows));
         std::mt19937 random{3};
         for (i32 m = 0; m < rows; ++m)
           for (i32 c = 0; c < k; ++c)
-            set_element(DType::kF32, x.data() + m * stride + c * 4, float(random() >> 8) * 0x1p-23f - 1);
+            set_element(type, x.data() + m * stride + c * size_of(type), float(random() >> 8) * 0x1p-23f - 1);
         const i32 columns = round_up(n, kPanelRows);
-        std::vector<float> wanted(size_t(rows * columns)), found(wanted.size());
-        kernels.wide({x.data(), stride, rows, &floats, 0, floats.panels(), wanted.data(), columns});
+        std::vector<float> wanted(size_t(kOperandRows * columns)), found(wanted.size());
+        const MatrixKernel of_floats = kernels.narrow ? kernels.narrow : kernels.wide;
+        of_floats({x.data(), stride, rows, &floats, 0, floats.panels(), wanted.data(), columns});
+        if (!kernels.coded.few) continue;  // AMX multiplies what `decode` made
         kernels.coded.few({x.data(), stride, rows, &coded.w, 0, coded.w.panels(), found.data(), columns});
-        ASSERT_EQ(std::memcmp(wanted.data(), found.data(), wanted.size() * 4), 0)
+        ASSERT_EQ(std::memcmp(wanted.data(), found.data(), size_t(rows * columns) * 4), 0)
             << name(code) << " by " << group << ": " << rows << " x " << n << " x " << k;
       }
 }

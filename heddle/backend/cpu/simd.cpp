@@ -19,13 +19,15 @@ constexpr Target kTargets[] = {{"avx3", HWY_AVX3}, {"avx2", HWY_AVX2}, {"sse4", 
 
 std::vector<SimdLevel> find_levels() {
   std::vector<SimdLevel> levels;
-  const auto add = [&](const char* name, long long target, MatrixKernel narrow = nullptr, i32 rows = 0) {
-    levels.push_back({name, target, {wide_kernel(target), narrow, rows, coded_kernels(target)}});
+  const auto add = [&](const char* name, long long target, CodedOperand operand = CodedOperand::kWide,
+                       MatrixKernel narrow = nullptr) {
+    const bool terms = operand == CodedOperand::kNarrowTiles;
+    levels.push_back({name, target, {wide_kernel(target), narrow, terms, coded_kernels(target, operand)}});
   };
   const long long supported = hwy::SupportedTargets() & HWY_TARGETS;  // and compiled
   if (supported & HWY_AVX3) {
-    if (has_amx_bf16()) add("amx", HWY_AVX3, amx_bf16_kernel(), 8);
-    if (has_avx512_bf16()) add("avx512_bf16", HWY_AVX3, avx512_bf16_kernel(), 8);
+    if (has_amx_bf16()) add("amx", HWY_AVX3, CodedOperand::kNarrowTiles, amx_bf16_kernel());
+    if (has_avx512_bf16()) add("avx512_bf16", HWY_AVX3, CodedOperand::kNarrowPairs, avx512_bf16_kernel());
   }
   for (const Target& target : kTargets)
     if (supported & target.bit) add(target.name, target.bit);

@@ -119,16 +119,15 @@ class SimdBlock {
 
   Row<Float32> scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), {}}; }
 
-  // Rows and columns are padded with zeros. The extra cache line keeps rows out of one another's sets.
+  // Columns are padded with zeros. The extra cache line keeps rows out of one another's sets.
   Operand operand(i32 rows, i32 cols, DType dtype) {
-    const bool narrow = dtype == DType::kBf16 && kernels_.narrow && rows >= kernels_.narrow_rows;
+    const bool narrow = dtype == DType::kBf16 && kernels_.narrow;
     const DType stored = narrow ? DType::kBf16 : DType::kF32;
     const i64 stride = i64(round_up(cols, kOperandCols)) * size_of(stored) + 64;
     const i32 padded = narrow ? round_up(rows, kOperandRows) : rows;
     Operand x{static_cast<u8*>(scratch_.take(size_t(padded) * size_t(stride))), stored, stride, rows, cols};
     const i64 used = i64(cols) * size_of(stored);
     for (i32 m = 0; m < rows; ++m) std::memset(x.data + m * stride + used, 0, size_t(stride - used));
-    std::memset(x.data + rows * stride, 0, size_t((padded - rows) * stride));
     return x;
   }
   Operand operand(const Tensor& tensor, i32 m0, i32 rows, DType dtype) {
@@ -163,7 +162,7 @@ class SimdBlock {
     const bool narrow = x.dtype == DType::kBf16;
     const MatrixKernel kernel = narrow ? kernels_.narrow : kernels_.wide;
     if (!w.is_coded()) return kernel(task);
-    !narrow&& task.rows <= kernels_.coded.few_rows ? kernels_.coded.few(task) : multiply_codes(task, kernel);
+    task.rows <= kernels_.coded.few_rows ? kernels_.coded.few(task) : multiply_codes(task, kernel);
   }
 
   Product product(i32 m, i32 n, i32 k, DType dtype) {

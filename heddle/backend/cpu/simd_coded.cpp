@@ -1,5 +1,5 @@
-// Panels of weights in codes, once for each target of Highway: products of few f32 rows, whose weights are decoded in registers, and
-// panels of bf16 for the kernels of many rows. A sum has the order and the values of the wide kernel on the bf16 panel.
+// Panels of weights in codes, once for each target of Highway: products of few rows, whose weights are decoded in registers, and panels
+// of bf16 for the kernels of many rows. A sum has the order and the values that those have on the bf16 panel.
 #include <algorithm>
 
 #include <hwy/cache_control.h>
@@ -119,6 +119,41 @@ struct CodedPanels {
   }
 };
 
+#if HWY_TARGET <= HWY_AVX3
+// sum + a * b by pairs of bf16, as arch/avx512_bf16.cpp has it. Called only where the CPU has the instruction.
+HWY_INLINE Vec dot_pairs(Vec sum, Vec32 a, Vec32 b) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+  return sum;
+}
+
+// Panels times operands of bf16, with the sums of the kernel of floats.
+template <Code kCode>
+struct CodedPairs {
+  template <i32 kRows, i32 kPanels>
+  static void multiply(const PanelBlock& block) {
+    BlockSums<kRows, kPanels> sums;
+    const i64 scales_at = block.w->element_bytes();
+    each_run(*block.w, [&](const Run& run) HWY_ATTR {
+      for (i32 s = run.first; s < run.last; ++s)
+#pragma GCC unroll 4
+        for (i32 p = 0; p < kPanels; ++p) {
+          const u8* step = block.panel[p] + s * kStepBytes<kCode>;
+          hwy::Prefetch(step + kAhead);
+          Vec32 bits[2];
+          load_pair<kCode>(step, reinterpret_cast<const float*>(block.panel[p] + scales_at), run, 0, bits);
+          const Vec32 pair = hn::Or(hn::ShiftRight<16>(bits[0]), bits[1]);
+#pragma GCC unroll 4
+          for (i32 m = 0; m < kRows; ++m) {
+            const auto x = reinterpret_cast<const u32*>(block.x + m * block.x_stride)[s];
+            sums.of[m][p][0] = dot_pairs(sums.of[m][p][0], hn::Set(d32, x), pair);
+          }
+        }
+    });
+    sums.store(block);
+  }
+};
+#endif
+
 template <Code kCode>
 void decode_steps(const Weight& w, const u8* panel, u8* to) {
   const auto* scales = reinterpret_cast<const float*>(panel + w.element_bytes());
@@ -140,15 +175,22 @@ void decode_panel(const Weight& w, const u8* panel, u8* to) {
   coded::decode_steps<Code::kF8E4M3>(w, panel, to);
 }
 
+template <template <Code> class Panels>
 void multiply_codes(const MatrixTask& task) {
   if (task.w->coding.code == Code::kI4)
-    return coded::multiply_panels<coded::CodedPanels<Code::kI4>, coded::kMostRows, coded::kMostPanels>(task);
-  coded::multiply_panels<coded::CodedPanels<Code::kF8E4M3>, coded::kMostRows, coded::kMostPanels>(task);
+    return coded::multiply_panels<Panels<Code::kI4>, coded::kMostRows, coded::kMostPanels>(task);
+  coded::multiply_panels<Panels<Code::kF8E4M3>, coded::kMostRows, coded::kMostPanels>(task);
 }
 
 // NOLINTNEXTLINE(misc-use-anonymous-namespace): one for each target
-CodedKernels coded_kernels_here() {
-  return {multiply_codes, coded::kMostRows, decode_panel};
+CodedKernels coded_kernels_here(CodedOperand operand) {
+  if (operand == CodedOperand::kWide)
+    return {multiply_codes<coded::CodedPanels>, coded::kMostRows, decode_panel};
+#if HWY_TARGET <= HWY_AVX3
+  if (operand == CodedOperand::kNarrowPairs)
+    return {multiply_codes<coded::CodedPairs>, coded::kMostRows, decode_panel};
+#endif
+  return {.decode = decode_panel};
 }
 
 }  // namespace HWY_NAMESPACE
@@ -160,10 +202,10 @@ namespace heddle {
 
 HWY_EXPORT(coded_kernels_here);
 
-CodedKernels coded_kernels(long long target) {
+CodedKernels coded_kernels(long long target, CodedOperand operand) {
   hwy::ChosenTarget chosen;
   chosen.Update(target);
-  return HWY_DISPATCH_TABLE(coded_kernels_here)[chosen.GetIndex()]();
+  return HWY_DISPATCH_TABLE(coded_kernels_here)[chosen.GetIndex()](operand);
 }
 
 }  // namespace heddle

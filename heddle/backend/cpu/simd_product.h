@@ -184,7 +184,7 @@ struct Product {
 // where the kernel wants bf16.
 inline Product make_product(Scratch& scratch, const MatrixKernels& kernels, i32 m, i32 n, i32 k, DType dtype,
                             i32 terms = kTerms) {
-  const bool narrow = dtype == DType::kBf16 && kernels.narrow && m >= kernels.narrow_rows;
+  const bool narrow = dtype == DType::kBf16 && kernels.narrow && (terms == 1 || kernels.narrow_terms);
   Product made{
       .narrow = narrow, .terms = narrow ? terms : 1, .half = round_up(k, kOperandCols), .rows = m, .cols = n};
   const i32 cols = made.terms * made.half;

@@ -301,12 +301,13 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
 }
 
 // Logits that choose experts have more bits than what travels between workers, because another expert is another text. So
-// they have a norm of their own, since others may share the narrow one. A linear of one row keeps all bits
-// (device/block.cuh). With more rows it narrows them to the weight's dtype, on a CPU whose products are of bf16 too
+// they have a norm of their own, since others may share the narrow one. A linear of one row keeps all bits on a GPU
+// (device/block.cuh). With more rows it narrows them to the weight's dtype, and so does a CPU whose products are of bf16
 // (cpu/simd_block.h), so there is an op of its own.
 Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight, bool own_input) {
   Graph& graph = made_.graph;
-  const bool many = x.size[0] > 1 && weight.data.dtype != DType::kF32;
+  const bool on_cpu = request_.travel_dtype == DType::kF32;
+  const bool narrows = (x.size[0] > 1 || on_cpu) && weight.data.dtype != DType::kF32;
   if (x.dtype != DType::kF32) {
     Node& norm = maker_of(graph, x);
     const Tensor* normed = argument(norm.main_part(), "x");
@@ -317,7 +318,7 @@ Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& we
     else
       x = again_in_f32(graph, norm);
   }
-  if (many) return graph.call("router", path(name), Router{.x = x, .w = weight}).y;
+  if (narrows) return graph.call("router", path(name), Router{.x = x, .w = weight}).y;
   const Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
   return graph.call("linear", path(name), scores).y;
 }

@@ -14,6 +14,9 @@ namespace {
 constexpr i64 kStepBytes = 64;  // a panel's 16 rows at a pair of k
 // Rows by panels of a block: 24 of 32 registers hold sums.
 constexpr i32 kManyRows = 12, kManyPanels = 2, kFewRows = 8, kFewPanels = 3;
+// Of a row or a few, memory is the limit: more streams of weights, and fetches a little ahead of the loads.
+constexpr i32 kOnePanels = 4;
+constexpr i64 kAhead = 2048;  // bytes
 
 struct Block {
   const u8* panel[kFewPanels];
@@ -98,6 +101,46 @@ void multiply_rows(const MatrixTask& task, i32 first) {
     take(4, multiply_block<4, kPanels>);
 }
 
+// All rows, of which there are no more than kRows, with memory as the limit.
+template <int kRows, int kPanels>
+HEDDLE_TARGET void multiply_few(const MatrixTask& task, i32 first) {
+  __m512 sum[kRows][kPanels];
+  const u8* panel[kPanels];
+#pragma GCC unroll 4
+  for (i32 p = 0; p < kPanels; ++p) {
+    panel[p] = task.panel(first + p);
+#pragma GCC unroll 4
+    for (i32 m = 0; m < kRows; ++m) sum[m][p] = _mm512_setzero_ps();
+  }
+  const i32 steps = (task.w->cols() + 1) / 2;
+  for (i32 s = 0; s < steps; ++s) {
+    __m512i w[kPanels];
+#pragma GCC unroll 4
+    for (i32 p = 0; p < kPanels; ++p) {
+      _mm_prefetch(reinterpret_cast<const char*>(panel[p] + s * kStepBytes + kAhead), _MM_HINT_T0);
+      w[p] = _mm512_loadu_si512(panel[p] + s * kStepBytes);
+    }
+#pragma GCC unroll 4
+    for (i32 m = 0; m < kRows; ++m) {
+      const __m512i x = _mm512_set1_epi32(*reinterpret_cast<const i32*>(task.x + m * task.x_stride + s * 4));
+#pragma GCC unroll 4
+      for (i32 p = 0; p < kPanels; ++p) sum[m][p] = dot_pairs(sum[m][p], x, w[p]);
+    }
+  }
+#pragma GCC unroll 4
+  for (i32 m = 0; m < kRows; ++m)
+#pragma GCC unroll 4
+    for (i32 p = 0; p < kPanels; ++p)
+      _mm512_storeu_ps(task.out + m * task.out_stride + (first + p) * kPanelRows, sum[m][p]);
+}
+
+template <int kRows>
+void multiply_few_rows(const MatrixTask& task) {
+  i32 p = 0;
+  for (; p + kOnePanels <= task.panels; p += kOnePanels) multiply_few<kRows, kOnePanels>(task, p);
+  for (; p < task.panels; ++p) multiply_few<kRows, 1>(task, p);
+}
+
 template <int kRows, int kPanels>
 void multiply_panels(const MatrixTask& task) {
   i32 p = 0;
@@ -106,6 +149,9 @@ void multiply_panels(const MatrixTask& task) {
 }
 
 void multiply(const MatrixTask& task) {
+  if (task.rows == 1) return multiply_few_rows<1>(task);
+  if (task.rows == 2) return multiply_few_rows<2>(task);
+  if (task.rows <= 4) return multiply_few_rows<4>(task);
   if (task.rows > kManyRows && task.rows <= 2 * kFewRows) return multiply_panels<kFewRows, kFewPanels>(task);
   multiply_panels<kManyRows, kManyPanels>(task);
 }

@@ -7,7 +7,8 @@ namespace heddle {
 
 // Matrix kernels take panels of 16 rows by all columns, with 16-bit elements in pairs along a row.
 constexpr i32 kPanelRows = 16;
-// Operand rows are padded with zeros to a multiple of these, so that kernels of whole tiles need no tails.
+// Operands have room for a multiple of these rows, and zeros up to a multiple of these columns, so that kernels of whole tiles need
+// no tails. No result depends on what lies in the rows that are added.
 constexpr i32 kOperandRows = 16;
 constexpr i32 kOperandCols = 32;
 
@@ -38,20 +39,21 @@ inline bool is_packed_for_kernels(const Weight& w) {
 
 using MatrixKernel = void (*)(const MatrixTask&);
 
-// The kernels of weights in codes. `few` multiplies f32 operands of at most `few_rows` rows by coded panels. `decode` writes a
-// panel's values as other kernels have them, in bf16.
+// The kernels of weights in codes. `few` multiplies operands of at most `few_rows` rows by coded panels, and has the bits of the
+// kernel of floats in its place; null: there is none. `decode` writes a panel's values as other kernels have them, in bf16.
 struct CodedKernels {
   MatrixKernel few = nullptr;
   i32 few_rows = 0;
   void (*decode)(const Weight& coded, const u8* panel, u8* to) = nullptr;
 };
 
-// The matrix kernels of a SIMD level. `narrow` multiplies bf16 operands. An operand is stored as bf16 if the weight
-// is bf16 too and the operand has at least `narrow_rows` rows.
+// The matrix kernels of a SIMD level. `narrow` multiplies bf16 operands. Where there is one, the operand of a bf16 weight is
+// stored as bf16, whatever its rows: a row has the same bits beside any others.
 struct MatrixKernels {
   MatrixKernel wide = nullptr;
   MatrixKernel narrow = nullptr;  // null: the level has none
-  i32 narrow_rows = 0;
+  bool narrow_terms =
+      false;  // it takes exact products too, of f32 in three terms of bf16, faster than `wide`
   CodedKernels coded = {};
 };
 
@@ -69,7 +71,9 @@ using CodeDecoder = void (*)(const CodeRun&);
 // Returns the decoder for a target of Highway. All give the same bits.
 CodeDecoder code_decoder(long long target);
 
-CodedKernels coded_kernels(long long target);
+// The kernels for operands as the products of bf16 weights have them: `operand` says which kernel of floats they stand for.
+enum class CodedOperand : u8 { kWide, kNarrowPairs, kNarrowTiles };
+CodedKernels coded_kernels(long long target, CodedOperand operand);
 
 // Returns the kernel that multiplies f32 operands on a target of Highway.
 MatrixKernel wide_kernel(long long target);
