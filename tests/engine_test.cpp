@@ -93,10 +93,10 @@ TEST(Engine, NextTokensOfSeveralSequencesAreOneStep) {
   EXPECT_EQ(result.report.steps, 1);
 }
 
-// Dead parts of attention for each key head after each of 61 tokens: parts of 8 positions, 8 at most.
+// Dead parts of attention for each key head after each of 61 tokens: of 8 parts of 8 positions.
 std::vector<u64> dead_parts(const char* model) {
   EngineOptions options = kOptions;
-  options.splits.most = 8;
+  options.splits.most = 8, options.max_context = 64;
   options.max_sequences = 1;
   const Golden golden = load_golden(model);
   auto engine = golden_engine(model, options);
@@ -243,9 +243,12 @@ struct LongPlay {
   i32 shared = 0;
 
   explicit LongPlay(bool says_window)
-      : engine(
-            std::make_shared<LongModel>(open_model(load_golden("mistral-tiny").folder), says_window),
-            {.workers = 3, .max_context = 2048, .max_sequences = 2, .page_size = 8, .splits = {.unit = 8}}) {
+      : engine(std::make_shared<LongModel>(open_model(load_golden("mistral-tiny").folder), says_window),
+               {.workers = 3,
+                .max_context = 2048,
+                .max_sequences = 2,
+                .page_size = 8,
+                .splits = {.unit = 8, .most = 256}}) {
     const i32 vocab = engine.info().vocab;
     for (i32 i = 0; i < 1800; ++i) text.push_back(i32((u32(i) * 2654435761u >> 16) % u32(vocab)));
     const SequenceId one = engine.open({});

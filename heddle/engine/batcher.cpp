@@ -162,7 +162,7 @@ std::vector<Batcher::Part> Batcher::parts() {
     for (size_t i = 0; i < running_.size(); ++i) {
       const Member& running = running_[i];
       if (running.reading() != reading || !running.is_ready() || !running.shares_steps_with(*first)) continue;
-      // Chosen tokens are read again as they were made, one at a time: steps of more rows may round in another way.
+      // Chosen tokens are read again as they were made, one at a time: on a GPU, steps of more rows may round in another way.
       const i32 last = std::max(running.prompt_size(), running.read + 1);
       const i32 rows = std::min(left, last - running.read);
       if (rows > 0) ends[i] = running.read + rows, left -= rows;

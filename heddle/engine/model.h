@@ -81,6 +81,7 @@ struct GraphRequest {
   StepShape shape;
   i32 context = 0;  // positions that a sequence may have
   AttentionCut cut;
+  bool fixed_splits = false;  // as Target has it
   i32 attention_queries = 0;  // rows x heads in a tile of attention; 0: as many as cut.block_rows gives
   i32 wide_chunk = 64;        // positions that attention keeps on chip at a time if keys are wide
   DType kv_dtype = DType::kF32;

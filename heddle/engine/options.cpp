@@ -163,6 +163,10 @@ void complete(const ModelInfo& model, EngineOptions& options) {
   if (options.splits.unit == 0) options.splits.unit = target.splits.unit;
   if (options.splits.most == 0)
     options.splits.most = std::clamp(target.most_parts / std::max(model.kv_heads, 1), 1, target.splits.most);
+  if (target.fixed_splits) {  // long enough for the context
+    const i32 units = (options.max_context + options.splits.unit - 1) / options.splits.unit;
+    options.splits.unit *= (units + options.splits.most - 1) / options.splits.most;
+  }
 }
 
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {

@@ -5,7 +5,11 @@
 namespace heddle {
 
 Target cpu_target(i32 workers) {
-  return {.topology = {.workers = workers}};
+  Target target;
+  target.topology = {.workers = workers};
+  target.splits.most = 32;
+  target.fixed_splits = true;
+  return target;
 }
 
 Target gpu_target(i32 workers) {
@@ -61,8 +65,11 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   const RowClass& of_rows = class_of(rows);
   request.cut = {.block_rows = of_rows.attention_rows,
                  .max_blocks = std::min(rows, rows / of_rows.attention_rows + sequences),
-                 .max_splits = std::min(of_rows.most_splits, capacity.splits.most),
+                 .max_splits = target.fixed_splits
+                                   ? (capacity.context + capacity.splits.unit - 1) / capacity.splits.unit
+                                   : std::min(of_rows.most_splits, capacity.splits.most),
                  .split_unit = capacity.splits.unit};
+  request.fixed_splits = target.fixed_splits;
   request.wide_chunk = target.wide_chunk;
   if (rows > kManyStepRows) request.attention_queries = target.prompt_queries;
   request.kv_dtype = capacity.kv_dtype.value_or(model.weight_dtype);

@@ -25,6 +25,9 @@ struct Target {
   i32 panel_rows = 16, interleave = 2;
   i32 code_bytes = 1;
   AttentionSplits splits = {.unit = 256, .most = 8};
+  // All splits have the unit's length, in steps of any rows, so that a row has the same bits in all of them. Otherwise they grow with
+  // the length, and steps of more rows have fewer.
+  bool fixed_splits = false;
   i32 most_parts = 1 << 20;          // parts of one row over all heads: as many as get a separate worker
   i32 wide_chunk = 64;               // positions that attention keeps on chip at a time if keys are wide
   i32 prompt_queries = 0;            // rows x heads in a tile of attention in prompts; 0: by rows alone

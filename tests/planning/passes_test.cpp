@@ -18,8 +18,8 @@ namespace {
 
 // The chains of layer 1, in order, for steps of `rows` rows.
 std::vector<std::string> layer(const std::string& model, i32 rows, const PassOptions& passes) {
-  const Planner planner(open_model(load_golden(model).folder), cpu_target(2), {.num_pages = 4},
-                        {.passes = passes});
+  const Planner planner(open_model(load_golden(model).folder), cpu_target(2),
+                        {.context = 512, .num_pages = 4}, {.passes = passes});
   std::vector<std::string> chains;
   const Graph graph = planner.fused(rows, 1);
   for (const Node& node : graph.nodes())
@@ -113,8 +113,8 @@ TEST(Passes, WhatKnowsRowsIsNoEpilogueOfExperts) {
 
 // A main op that names no input takes no prologue, and one that names no output takes no epilogues.
 TEST(Passes, ChainsAroundAHeadLinearAreRefused) {
-  const Planner planner(open_model(load_golden("deepseek_v3-tiny").folder), cpu_target(2), {.num_pages = 4},
-                        {});
+  const Planner planner(open_model(load_golden("deepseek_v3-tiny").folder), cpu_target(2),
+                        {.context = 512, .num_pages = 4}, {});
   const Program good = planner.program(1, 1);
   EXPECT_TRUE(check(good).ok());
   const auto refusal = [&](const Chains& ops, u32 main) {

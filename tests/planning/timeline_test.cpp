@@ -15,8 +15,12 @@ constexpr i32 kPosition = 20, kSteps = 3;
 class Timelines : public testing::TestWithParam<const char*> {
  protected:
   Timelines() {
-    EngineOptions options{
-        .executor = GetParam(), .workers = 3, .threads = 2, .max_context = 64, .max_sequences = 2};
+    EngineOptions options{.executor = GetParam(),
+                          .workers = 3,
+                          .threads = 2,
+                          .max_context = 64,
+                          .max_sequences = 2,
+                          .splits = {.unit = 8}};
     options.run.trace_events = 1000;
     engine = golden_engine("llama3-tiny", options);
     const SequenceId sequence = engine->open({});

@@ -459,11 +459,15 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   }
   args.block_heads =
       args.is_latent() ? largest_part(args.heads, kLatentQueries / cut.block_rows) : args.group();
-  args.part = dense(request_.travel_dtype, {rows.q.size[0], args.heads, cut.max_splits, args.value_dim()});
-  args.stats = dense(DType::kF32, {rows.q.size[0], args.heads, cut.max_splits, 2});
+  if (request_.fixed_splits && !scores.sinks.empty())
+    cut.max_splits = 1;  // sinks are added before splits are joined
+  args.max_splits = cut.max_splits, args.split_unit = cut.split_unit;
+  args.joins = request_.fixed_splits && cut.max_splits > 1 && request_.shape.rows > 1 ? 1 : 0;
+  args.part =
+      dense(request_.travel_dtype, {rows.q.size[0], args.heads, args.split_tiles(), args.value_dim()});
+  args.stats = dense(DType::kF32, {rows.q.size[0], args.heads, args.split_tiles(), 2});
   args.scale = float(scores.scale), args.softcap = float(scores.softcap), args.window = scores.window;
   args.block_rows = cut.block_rows, args.max_blocks = cut.max_blocks;
-  args.max_splits = cut.max_splits, args.split_unit = cut.split_unit;
   if (args.score_dim() > kWideKeys) args.chunk = request_.wide_chunk;
   graph.set_live(LiveRows::kAll);  // its tiles are cut by the attention plan, not by rows
   args = graph.call("attention", path(name), args);
@@ -475,7 +479,7 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
     sink.sinks = vector(path(name) + ".sinks", {.size = args.heads, .sources = {{scores.sinks, args.heads}}});
     graph.call("attention_sink", path(name) + ".sink", sink);
   }
-  if (cut.max_splits == 1) return joined_heads(args.part);
+  if (args.split_tiles() == 1) return joined_heads(args.part);
   AttentionMerge merge{.step = step_, .state = state_, .part = args.part, .stats = args.stats};
   merge.y = like(rows.q, args.heads * args.value_dim());
   merge.block_rows = cut.block_rows, merge.max_blocks = cut.max_blocks;

@@ -69,8 +69,9 @@ void infer(std::byte* args) {
     require_dtype("attention", "bias", a.bias, DType::kF32);
   }
   require_cut(a);
-  set_output("attention", "part", a.part, DType::kF32, {a.q.size[0], a.heads, a.max_splits, a.value_dim()});
-  set_output("attention", "stats", a.stats, DType::kF32, {a.q.size[0], a.heads, a.max_splits, 2});
+  set_output("attention", "part", a.part, DType::kF32,
+             {a.q.size[0], a.heads, a.split_tiles(), a.value_dim()});
+  set_output("attention", "stats", a.stats, DType::kF32, {a.q.size[0], a.heads, a.split_tiles(), 2});
   require_float("attention", "part", a.part);
   require_dtype("attention", "stats", a.stats, DType::kF32);
 }
@@ -79,7 +80,7 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   const auto& a = as<Attention>(args);
   return {{.kind = TileAxis::Kind::kIndex, .extent = a.heads / a.block_heads},
           {.kind = TileAxis::Kind::kIndex, .extent = a.max_blocks},
-          {.kind = TileAxis::Kind::kIndex, .extent = a.max_splits}};
+          {.kind = TileAxis::Kind::kIndex, .extent = a.split_tiles()}};
 }
 
 // The walk of tiles of many queries over their positions (attention_mma.sm80.cuh), where the types and
@@ -146,7 +147,8 @@ i64 scratch(const std::byte* args, const TileCoord&) {
   const auto& a = as<Attention>(args);
   const i64 queries = i64(a.block_heads) * a.block_rows;
   const i64 right = i64(a.score_dim()) * size_of(a.keys.dtype) + i64(a.value_dim()) * size_of(a.values.dtype);
-  return 4 * queries * (a.score_dim() + 2 * i64(a.value_dim()) + 2 * a.chunk + 3) + a.chunk * right;
+  const i64 parts = a.joins != 0 ? queries * a.max_splits * (a.value_dim() + 2) : 0;
+  return 4 * (queries * (a.score_dim() + 2 * i64(a.value_dim()) + 2 * a.chunk + 3) + parts) + a.chunk * right;
 }
 
 // Keys or values of positions as fp64; those of this step as the pages round them.
@@ -196,6 +198,20 @@ RowSplit row_split(const Attention& a, const std::vector<double>& scores, const 
   return result;
 }
 
+// The splits of a row and head as one.
+RowSplit joined(const std::vector<RowSplit>& splits) {
+  RowSplit all = splits[0];
+  for (const RowSplit& split : splits) all.best = max_or_nan(all.best, split.best);
+  all.total = 0, std::ranges::fill(all.mean, 0);
+  for (const RowSplit& split : splits) {
+    const double weight = std::exp(split.best - all.best) * split.total;
+    all.total += weight;
+    for (size_t i = 0; i < all.mean.size(); ++i) all.mean[i] += weight * split.mean[i];
+  }
+  for (double& mean : all.mean) mean /= all.total > 0 ? all.total : 1;
+  return all;
+}
+
 double dot(std::span<const double> rows, size_t begin, std::span<const double> other) {
   return std::inner_product(other.begin(), other.end(), rows.begin() + long(begin), 0.0);
 }
@@ -210,13 +226,14 @@ void reference(const std::byte* args, Values& values) {
   auto part = values.read(a.part), stats = values.read(a.stats);
   for (i32 row = 0; row < host.rows; ++row) {
     const AttentionBlock block = attention_block_of_row(host, device, a.cut(), row);
-    for (i32 head = 0; head < a.heads; ++head)
+    for (i32 head = 0; head < a.heads; ++head) {
+      std::vector<RowSplit> splits;
+      const size_t query = size_t(row * a.heads + head), width = size_t(a.value_dim());
       for (i32 split = 0; split < block.splits; ++split) {
         const i32 kv_head = head / a.group(), first = block.first + split * block.split_size;
         const i32 position = device.position()[row];
         const i32 begin = a.window > 0 ? std::max(first, position - a.window + 1) : first;
         const i32 end = std::min({first + block.split_size, block.length, position + 1});
-        const size_t query = size_t(row * a.heads + head), width = size_t(a.value_dim());
         std::vector<double> scores, seen;
         for (i32 p = begin; p < end; ++p) {
           const std::span key = all_keys.at(host, block, kv_head, p);
@@ -230,11 +247,15 @@ void reference(const std::byte* args, Values& values) {
           scores.push_back(score);
           seen.insert(seen.end(), value.begin(), value.end());
         }
-        const RowSplit result = row_split(a, scores, seen);
-        const size_t at = query * size_t(a.max_splits) + size_t(split);
-        std::copy(result.mean.begin(), result.mean.end(), part.begin() + long(at * width));
-        stats[2 * at] = result.best, stats[2 * at + 1] = result.total;
+        splits.push_back(row_split(a, scores, seen));
       }
+      if (a.joins != 0) splits = {joined(splits)};
+      for (size_t split = 0; split < splits.size(); ++split) {
+        const size_t at = query * size_t(a.split_tiles()) + split;
+        std::ranges::copy(splits[split].mean, part.begin() + long(at * width));
+        stats[2 * at] = splits[split].best, stats[2 * at + 1] = splits[split].total;
+      }
+    }
   }
   values.write(a.part, part);
   values.write(a.stats, stats);

@@ -163,6 +163,63 @@ struct Body {
     }
   }
 
+  template <class Block, class Chip>
+  static void add_split(Block& block, const Attention& a, const Work& work, Chip& chip) {
+    load_queries(block, a, work, chip);
+    const i32 last = work.end(), chunk = a.chunk;
+    for (i32 begin = work.begin(); begin < last; begin += chunk) {
+      if (begin + chunk <= work.first_seen(0)) continue;  // no query sees any of it
+      const i32 count = last - begin < chunk ? last - begin : chunk;
+      load_chunk(block, a, work, chip, begin, count);
+      block.sync();
+      add_chunk(block, a, work, chip, begin, count);
+      block.sync();
+    }
+  }
+
+  template <class Block, class Chip, class Part, class Stats>
+  static void store_split(Block& block, const Attention& a, Chip& chip, i32 q, Part part, Stats stats) {
+    auto sum = chip.sums.from(q * a.value_dim());
+    const float total = chip.total.get(q), scale = total == 0.0f ? 0.0f : 1 / total;
+    block.map(a.value_dim(), [&](auto i) { part.store(i, sum.load(i) * scale); });
+    stats.set(0, chip.best.get(q));
+    stats.set(1, total);
+  }
+
+  // All splits one after the other. Those that a row does not see weigh 0, so that a row's bits are those that it has in any block.
+  template <class Block, class Chip>
+  static void run_joined(Block& block, const Attention& a, Work work, Chip& chip) {
+    const i32 dim = a.value_dim(), splits = work.plan.splits;
+    const auto parts = block.scratch(work.queries * splits * dim);
+    const auto stats = block.scratch(work.queries * splits * 2);
+    for (work.split = 0; work.split < splits; ++work.split) {
+      add_split(block, a, work, chip);
+      for (i32 q = 0; q < work.queries; ++q)
+        store_split(block, a, chip, q, parts.from((q * splits + work.split) * dim),
+                    stats.from((q * splits + work.split) * 2));
+      block.sync();
+    }
+    for (i32 q = 0; q < work.queries; ++q) {  // as attention_merge
+      const auto part = parts.from(q * splits * dim), mine = stats.from(q * splits * 2);
+      float best = mine.get(0), total = 0;
+      for (i32 split = 1; split < splits; ++split) best = max(best, mine.get(2 * split));
+      for (i32 split = 0; split < splits; ++split)
+        total += exp(mine.get(2 * split) - best) * mine.get(2 * split + 1);
+      auto out = block.row(a.part, work.row(q), work.head(q), 0);
+      block.map(dim, [&](auto i) {
+        auto sum = block.index(i) * 0.0f;
+        for (i32 split = 0; split < splits; ++split) {
+          const float weight = exp(mine.get(2 * split) - best) * mine.get(2 * split + 1);
+          sum = fma(decltype(sum)(weight), part.from(split * dim).load(i), sum);
+        }
+        out.store(i, sum / total);
+      });
+      auto of_all = block.row(a.stats, work.row(q), work.head(q), 0);
+      of_all.set(0, best);
+      of_all.set(1, total);
+    }
+  }
+
   // The work of a tile in this step; none if it has no queries. Call it where device() may be used.
   template <class Block>
   static Work work_of(Block& block, const Attention& a, const TileCoord& t) {
@@ -201,25 +258,11 @@ struct Body {
         view(work.queries),
         view(work.queries),
         view(work.queries)};
-    load_queries(block, a, work, chip);
-    const i32 last = work.end();
-    for (i32 begin = work.begin(); begin < last; begin += chunk) {
-      if (begin + chunk <= work.first_seen(0)) continue;  // no query sees any of it
-      const i32 count = last - begin < chunk ? last - begin : chunk;
-      load_chunk(block, a, work, chip, begin, count);
-      block.sync();
-      add_chunk(block, a, work, chip, begin, count);
-      block.sync();
-    }
-    for (i32 q = 0; q < work.queries; ++q) {
-      auto part = block.row(a.part, work.row(q), work.head(q), work.split);
-      auto sum = chip.sums.from(q * a.value_dim());
-      const float total = chip.total.get(q), scale = total == 0.0f ? 0.0f : 1 / total;
-      block.map(a.value_dim(), [&](auto i) { part.store(i, sum.load(i) * scale); });
-      auto stats = block.row(a.stats, work.row(q), work.head(q), work.split);
-      stats.set(0, chip.best.get(q));
-      stats.set(1, total);
-    }
+    if (a.joins != 0) return run_joined(block, a, work, chip);
+    add_split(block, a, work, chip);
+    for (i32 q = 0; q < work.queries; ++q)
+      store_split(block, a, chip, q, block.row(a.part, work.row(q), work.head(q), work.split),
+                  block.row(a.stats, work.row(q), work.head(q), work.split));
   }
 };
 

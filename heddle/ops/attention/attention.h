@@ -40,6 +40,8 @@ struct Attention {
   i32 max_splits = 1;
   i32 split_unit = 256;
   i32 chunk = 64;  // positions that are on chip at a time
+  i32 joins =
+      0;  // 1: a tile makes all splits of its rows and joins them, with the bits of attention_merge; C is 1
 
   i32 head_dim() const { return keys.size[3]; }
   i32 value_dim() const { return values.size[3]; }
@@ -48,6 +50,7 @@ struct Attention {
   i32 score_dim() const { return head_dim() + (is_latent() ? value_dim() : 0); }
   i32 group() const { return heads / kv_heads; }
   i32 kv_head(i32 head_block) const { return head_block * block_heads / group(); }
+  i32 split_tiles() const { return joins != 0 ? 1 : max_splits; }
   AttentionCut cut() const { return {block_rows, max_blocks, max_splits, split_unit, window}; }
 
   template <class Self, class V>
@@ -74,6 +77,7 @@ struct Attention {
     v.attribute("max_splits", s.max_splits);
     v.attribute("split_unit", s.split_unit);
     v.attribute("chunk", s.chunk);
+    v.attribute("joins", s.joins);
   }
 };
 

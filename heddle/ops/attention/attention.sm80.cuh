@@ -66,9 +66,9 @@ struct DeviceBodyWith {
   // 16-byte words of one type everywhere, queries of one part, and scores without a bias.
   static bool fits(const Attention& a) {
     const DType type = a.keys.dtype;
-    return size_of(type) == 2 && a.values.dtype == type && a.q.dtype == type && a.k.dtype == type &&
-           a.v.dtype == type && a.head_dim() % 8 == 0 && a.value_dim() == a.head_dim() && !a.is_latent() &&
-           !a.has_bias() && in_words(a.q) && in_words(a.k) && in_words(a.v);
+    return a.joins == 0 && size_of(type) == 2 && a.values.dtype == type && a.q.dtype == type &&
+           a.k.dtype == type && a.v.dtype == type && a.head_dim() % 8 == 0 && a.value_dim() == a.head_dim() &&
+           !a.is_latent() && !a.has_bias() && in_words(a.q) && in_words(a.k) && in_words(a.v);
   }
 
   // A function of its own, because inside the others it would take registers. It has its own block, because a block whose address is

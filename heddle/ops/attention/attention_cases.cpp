@@ -81,6 +81,20 @@ void add_many_queries(std::vector<Case>& cases) {
       }
 }
 
+// Splits of which a tile makes all, and that it joins.
+void add_joined(std::vector<Case>& cases) {
+  const Layout parts{{{{70, 40}, {5, 3}, {300, 18}}, 8}, {16, 7, 25, 16}};
+  size_t turn = 0;
+  for (const HeadSizes& sizes : {HeadSizes{6, 2, 24}, {2, 2, 64}})
+    for (const Scores& scores : {Scores{}, {33, 0.7f}})
+      for (DType type : {DType::kF32, DType::kBf16}) {
+        Attention args = attention_args(parts, sizes, type, type);
+        args.window = scores.window, args.softcap = scores.softcap, args.joins = 1;
+        if (turn++ % 3 == 0) args.part = input(type, {parts.step.rows(), args.heads, 1, args.value_dim()});
+        cases.push_back(attention_case(parts.step, args));
+      }
+}
+
 // A bias of each head and position, in sizes that GPUs have passes of their own for too.
 void add_biases(std::vector<Case>& cases) {
   const Layout decode{{{{.start = 70, .rows = 1}}, 4}, {1, 1, 4, 16}};
@@ -145,6 +159,7 @@ std::vector<Case> cases() {
       }
   add_many_queries(cases);
   add_biases(cases);
+  add_joined(cases);
   return cases;
 }
 
