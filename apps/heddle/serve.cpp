@@ -105,7 +105,7 @@ void run(const ServeFlags& flags, const Command& command) {
   const std::string name = model.names[0];
   api.open(std::move(model), *engine);
   std::promise<void> asked;
-  server.every(std::chrono::seconds(1), [&api] { api.look(); });
+  server.every(std::chrono::milliseconds(100), [&api] { api.look(); });  // well within the least --step-limit
   server.on_signal([&asked, was_asked = false]() mutable {
     if (std::exchange(was_asked, true)) std::_Exit(kInterruptedCode);
     asked.set_value();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <exception>
 #include <span>
 #include <utility>
@@ -35,11 +36,21 @@ struct Api::Endpoint {
   const char *method, *path;
   // Answered at once on the server's thread, whatever the engine does; otherwise on a worker.
   bool is_open = false, is_quick = false;  // is_open: without a key
-  HttpResponse (Api::*answer)(const std::string& body) const = nullptr;
+  HttpResponse (Api::*answer)(const std::string& body) const =
+      nullptr;  // GET: the rest of the path, if it goes on
   // For endpoints that the model answers.
   Asked (*read)(const Json& body, const ServedModel& model) = nullptr;
   Exchange::MakeForm form = nullptr;
   ErrorForm errors = ErrorForm::kOpenAi;
+
+  // A path that ends with {...} goes on with any text.
+  std::string_view beginning() const {
+    return std::string_view(path).substr(0, std::string_view(path).find('{'));
+  }
+  bool goes_on() const { return beginning() != path; }
+  bool has(std::string_view asked) const {
+    return goes_on() ? asked.starts_with(beginning()) : asked == path;
+  }
 };
 
 std::span<const Api::Endpoint> Api::endpoints() {
@@ -50,6 +61,7 @@ std::span<const Api::Endpoint> Api::endpoints() {
       {.method = "GET", .path = "/openapi.json", .is_open = true, .is_quick = true, .answer = &Api::openapi},
       {.method = "GET", .path = "/metrics", .is_quick = true, .answer = &Api::metrics_page},
       {.method = "GET", .path = "/v1/models", .is_quick = true, .answer = &Api::models},
+      {.method = "GET", .path = "/v1/models/{model}", .is_quick = true, .answer = &Api::one_model},
       {.method = "POST", .path = "/tokenize", .answer = &Api::tokenize},
       {.method = "POST", .path = "/detokenize", .answer = &Api::detokenize},
       {.method = "POST", .path = "/v1/completions", .read = read_completion, .form = completion_form},
@@ -94,7 +106,7 @@ void Api::stop(std::chrono::milliseconds drain) {
 
 const Api::Endpoint& Api::endpoint_of(const HttpRequest& request) const {
   const auto all = endpoints();
-  const auto has_path = [&](const Endpoint& one) { return request.path == one.path; };
+  const auto has_path = [&](const Endpoint& one) { return one.has(request.path); };
   const auto found = std::ranges::find_if(all, has_path);
   if (found == all.end())
     throw ApiError(404, "[serve] there is nothing at this path; docs/serving.md lists what there is",
@@ -126,7 +138,8 @@ void Api::handle(HttpRequest request, const std::shared_ptr<Reply>& reply) {
                      {.code = "stopping", .retry_after = 5});
     if (!serving_)
       throw ApiError(503, "[serve] the model loads; ask again later", {.code = "loading", .retry_after = 5});
-    if (endpoint->is_quick) return reply->send((this->*endpoint->answer)(request.body));
+    const auto rest = request.path.substr(endpoint->beginning().size());
+    if (endpoint->is_quick) return reply->send((this->*endpoint->answer)(rest));
   } catch (const ApiError& error) {
     return refuse(error, endpoint, reply, std::move(record));
   }
@@ -204,14 +217,43 @@ HttpResponse Api::metrics_page(const std::string&) const {
           .body = metrics_.text(serving.service.stats(), serving.pages, connections_())};
 }
 
+namespace {
+
+// %2F of a path becomes a slash.
+std::string without_escapes(std::string_view path) {
+  std::string made;
+  for (size_t at = 0; at < path.size(); ++at) {
+    u8 byte = 0;
+    const std::string_view digits = path[at] == '%' ? path.substr(at + 1, 2) : std::string_view();
+    const bool is_escape =
+        digits.size() == 2 && std::from_chars(digits.begin(), digits.end(), byte, 16).ptr == digits.end();
+    made += is_escape ? char(byte) : path[at];
+    at += is_escape ? 2 : 0;
+  }
+  return made;
+}
+
+Json entry_of(const ServedModel& model) {
+  return Json::object({{"id", model.names[0]},
+                       {"object", "model"},
+                       {"created", model.created},
+                       {"owned_by", "heddle"},
+                       {"max_model_len", model.context}});
+}
+
+}  // namespace
+
 HttpResponse Api::models(const std::string&) const {
-  const ServedModel& model = serving_.load()->model;
-  Json list = Json::array({Json::object({{"id", model.names[0]},
-                                         {"object", "model"},
-                                         {"created", model.created},
-                                         {"owned_by", "heddle"},
-                                         {"max_model_len", model.context}})});
+  Json list = Json::array({entry_of(serving_.load()->model)});
   return {.body = Json::object({{"object", "list"}, {"data", std::move(list)}}).dump()};
+}
+
+HttpResponse Api::one_model(const std::string& name) const {
+  const ServedModel& model = serving_.load()->model;
+  if (std::ranges::find(model.names, without_escapes(name)) == model.names.end())
+    throw ApiError(404, fmt::format("[serve] no model has this name; this server has {}", model.names[0]),
+                   {.code = "model_not_found"});
+  return {.body = entry_of(model).dump()};
 }
 
 HttpResponse Api::tokenize(const std::string& body) const {

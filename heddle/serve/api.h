@@ -60,6 +60,7 @@ class Api : public HttpHandler {
   HttpResponse page(const std::string& body) const;
   HttpResponse openapi(const std::string& body) const;
   HttpResponse models(const std::string& body) const;
+  HttpResponse one_model(const std::string& name) const;
   HttpResponse tokenize(const std::string& body) const;
   HttpResponse count_message(const std::string& body) const;
   HttpResponse detokenize(const std::string& body) const;

@@ -102,7 +102,11 @@ TEST(Server, Answers) {
   const std::string head = at.ask("HEAD /health HTTP/1.0\r\n\r\n");
   EXPECT_TRUE(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n")) << head;
   EXPECT_NE(at.ask(get("/")).find("<title>heddle</title>"), std::string::npos);
-  EXPECT_EQ(Served::body_of(at.ask(get("/openapi.json"))).at("paths").size(), 11u);
+  EXPECT_EQ(Served::body_of(at.ask(get("/openapi.json"))).at("paths").size(), 12u);
+  EXPECT_NE(at.ask(get("/v1/models/story%74eller")).find("\"id\":\"storyteller\""), std::string::npos);
+  for (const char* name : {"", "another", "storyteller%", "storyteller%00", "storyteller/x", "%zz%f"})
+    EXPECT_NE(at.ask(get(std::string("/v1/models/") + name)).find("model_not_found"), std::string::npos)
+        << name;
   EXPECT_EQ(at.held_pages(), 0);
 }
 

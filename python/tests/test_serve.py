@@ -45,6 +45,7 @@ def read(url, path):
 
 def test_openai_client(client):
     assert [model.id for model in client.models.list()] == ["storyteller"]
+    assert client.models.retrieve("storyteller").id == "storyteller"
     answer = client.chat.completions.create(model="storyteller", messages=SUM)
     assert answer.choices[0].message.content == " 72."
     assert answer.choices[0].finish_reason == "stop"
@@ -231,3 +232,11 @@ def test_the_page_talks_with_the_model(url):
         page.press("#text", "Enter")
         page.wait_for_selector(".error")
     assert faults == []
+
+
+def test_what_must_not_bring_it_down():
+    """Slow clients, clients that leave, many requests, a stopped engine, SIGTERM: a few of each."""
+    script = Path(__file__).parents[2] / "scripts" / "stress_server.py"
+    ran = subprocess.run([sys.executable, script, "--quick"], capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "engine stopped" in ran.stdout or "ptrace" in ran.stdout
