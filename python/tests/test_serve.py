@@ -4,6 +4,8 @@ import asyncio
 import json
 import shutil
 import signal
+import subprocess
+import sys
 import time
 import urllib.request
 from pathlib import Path

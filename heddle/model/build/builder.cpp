@@ -300,14 +300,12 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
   return made_.graph.call("head_linear", path(name), args).y;
 }
 
-// Logits that choose experts have more bits than what travels between workers, because another expert is another text. So
-// they have a norm of their own, since others may share the narrow one. A linear of one row keeps all bits on a GPU
-// (device/block.cuh). With more rows it narrows them to the weight's dtype, and so does a CPU whose products are of bf16
-// (cpu/simd_block.h), so there is an op of its own.
+// Logits that choose experts have more bits than what travels between workers, because another expert is another text. A linear
+// of one row keeps all bits on a GPU (device/block.cuh). With more rows it narrows them to the weight's dtype, and so does a CPU
+// whose products are of bf16 (cpu/simd_block.h), so there is an op of its own.
 Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight, bool own_input) {
   Graph& graph = made_.graph;
-  const bool on_cpu = request_.travel_dtype == DType::kF32;
-  const bool narrows = (x.size[0] > 1 || on_cpu) && weight.data.dtype != DType::kF32;
+  const bool many = x.size[0] > 1 || request_.travel_dtype == DType::kF32;  // f32 travels on a CPU
   if (x.dtype != DType::kF32) {
     Node& norm = maker_of(graph, x);
     const Tensor* normed = argument(norm.main_part(), "x");
@@ -318,7 +316,8 @@ Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& we
     else
       x = again_in_f32(graph, norm);
   }
-  if (narrows) return graph.call("router", path(name), Router{.x = x, .w = weight}).y;
+  if (many && weight.data.dtype != DType::kF32)
+    return graph.call("router", path(name), Router{.x = x, .w = weight}).y;
   const Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
   return graph.call("linear", path(name), scores).y;
 }
@@ -459,13 +458,11 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   }
   args.block_heads =
       args.is_latent() ? largest_part(args.heads, kLatentQueries / cut.block_rows) : args.group();
-  if (request_.fixed_splits && !scores.sinks.empty())
-    cut.max_splits = 1;  // sinks are added before splits are joined
+  if (request_.fixed_splits && !scores.sinks.empty()) cut.max_splits = 1;  // sinks come before the join
   args.max_splits = cut.max_splits, args.split_unit = cut.split_unit;
   args.joins = request_.fixed_splits && cut.max_splits > 1 && request_.shape.rows > 1 ? 1 : 0;
-  args.part =
-      dense(request_.travel_dtype, {rows.q.size[0], args.heads, args.split_tiles(), args.value_dim()});
-  args.stats = dense(DType::kF32, {rows.q.size[0], args.heads, args.split_tiles(), 2});
+  const i32 tiles = args.split_tiles();
+  args.part = dense(request_.travel_dtype, {rows.q.size[0], args.heads, tiles, args.value_dim()});
   args.scale = float(scores.scale), args.softcap = float(scores.softcap), args.window = scores.window;
   args.block_rows = cut.block_rows, args.max_blocks = cut.max_blocks;
   if (args.score_dim() > kWideKeys) args.chunk = request_.wide_chunk;

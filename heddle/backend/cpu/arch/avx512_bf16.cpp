@@ -14,7 +14,7 @@ namespace {
 constexpr i64 kStepBytes = 64;  // a panel's 16 rows at a pair of k
 // Rows by panels of a block: 24 of 32 registers hold sums.
 constexpr i32 kManyRows = 12, kManyPanels = 2, kFewRows = 8, kFewPanels = 3;
-// Of a row or a few, memory is the limit: more streams of weights, and fetches a little ahead of the loads.
+// Memory is the limit for up to four rows: more streams of weights, and fetches a little before the loads.
 constexpr i32 kOnePanels = 4;
 constexpr i64 kAhead = 2048;  // bytes
 

@@ -48,7 +48,7 @@ struct CodedKernels {
 };
 
 // The matrix kernels of a SIMD level. `narrow` multiplies bf16 operands. Where there is one, the operand of a bf16 weight is
-// stored as bf16, whatever its rows: a row has the same bits beside any others.
+// stored as bf16, whatever its rows: a row has the same bits among any others.
 struct MatrixKernels {
   MatrixKernel wide = nullptr;
   MatrixKernel narrow = nullptr;  // null: the level has none
