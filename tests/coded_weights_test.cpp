@@ -373,7 +373,8 @@ TEST(PackedWeights, WhatDoesNotFitIsRefused) {
   const auto expect = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
   };
-  expect(refusal([&](Json& json) { weights(json)["num_bits"] = 8; }, keep), "num_bits = 8");
+  expect(refusal([&](Json& json) { weights(json)["num_bits"] = 3; }, keep), "num_bits = 3");
+  expect(refusal([&](Json& json) { weights(json)["num_bits"] = 8; }, keep), "a shape that do not fit");
   expect(refusal([&](Json& json) { weights(json)["actorder"] = "group"; }, keep), "actorder");
   expect(refusal([&](Json& json) { weights(json)["group_size"] = 0; }, keep), "group_size");
   expect(refusal([&](Json& json) { weights(json)["group_size"] = 16; }, keep), "a shape that do not fit");
