@@ -128,7 +128,10 @@ void ReasoningReader::pass_channel(std::string_view mark, std::vector<Part>& par
     const bool is_answer = is_call || channel_.empty() || channel_.starts_with("final");
     state_ = is_call ? State::kCall : is_answer ? State::kAnswer : State::kReasoning;
     fresh_ = !is_call;
-    if (is_call) write(std::string(kChannel) + header + std::string(kMessage), parts);
+    if (is_call) {
+      write(std::string(kChannel) + header + std::string(kMessage), parts);
+      channel_.clear(), recipient_.clear();  // the next message is to nobody, unless it says so
+    }
   } else {
     if (mark == kStart) channel_.clear();
     state_ = State::kHeader;

@@ -84,6 +84,9 @@ TEST(Reasoning, LeavesCallsInTheAnswer) {
       read_call(
           "<|channel|>commentary<|message|>I call.<|end|><|start|>assistant<|channel|>final<|message|>x"),
       (ReadText{"I call.", "x"}));
+  EXPECT_EQ(
+      read_call("<|channel|>commentary to=functions.f<|message|>{}<|call|><|channel|>final<|message|>x"),
+      (ReadText{"", "<|channel|>commentary to=functions.f<|message|>{}<|call|>x"}));
   EXPECT_EQ(read_call("no header"), (ReadText{"", "no header"}));
 }
 
