@@ -1,6 +1,7 @@
 // Each transcript is what a model of the form writes. Wherever it is cut, the events are the same.
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/json_view.h"
@@ -247,7 +248,7 @@ TEST(Calls, AreWrittenAsTheyAreRead) {
     const bool has_tags = pieces.style == CallPieces::Style::kTags;
     const auto& [before, between, after] = pieces.tags;
     const std::string arguments =
-        has_tags ? before + "city" + between + "Paris" + after + before + "days" + between + "3" + after
+        has_tags ? fmt::format("{0}city{1}Paris{2}{0}days{1}3{2}", before, between, after)
                  : R"({"city": "Paris", "days": 3})";
     EXPECT_EQ(read_in(form, {pieces.begin + arguments + pieces.end}),
               R"(weather({"city": "Paris", "days": 3}))")
