@@ -74,7 +74,8 @@ bool Batcher::open(Member& next) {
   }
   SamplingSettings sampling = next.job->sampling();
   sampling.chosen = next.chosen;
-  next.is_plain = sampling.is_plain() && !next.job->wants_logits() && !next.job->wants_rows();
+  next.is_plain = sampling.is_plain() && !next.job->wants_logits() && !next.job->wants_rows() &&
+                  !next.job->is_constrained();
   const SequenceId id = engine_.open(sampling, known);
   next.sequence.emplace(engine_, id);
   if (!has_room(next)) return next.sequence.reset(), false;
@@ -189,7 +190,8 @@ i32 Batcher::steps_of(std::span<const Part> parts, i32 most) const {
   if (std::ranges::any_of(running_, reads)) return 1;
   i32 steps = most;
   for (const Part& part : parts) {
-    if (part.member->job->wants_logits() || part.member->reading()) return 1;
+    const BatchJob& job = *part.member->job;
+    if (job.wants_logits() || job.is_constrained() || part.member->reading()) return 1;
     steps = std::min({steps, part.member->job->left(), engine_.max_context() - part.member->read});
     if (options_.draft && part.member->is_plain) steps = std::min(steps, part.member->draft.pause());
   }
@@ -211,9 +213,14 @@ bool Batcher::step(i32 most) {
   if (parts.empty()) return false;
   const bool rows = parts[0].member->job->wants_rows();
   std::vector<StepRequest> made;
-  for (const auto& [member, end] : parts)
-    made.push_back({member->sequence->id(), member->tokens(end), rows || end == member->size(),
-                    rows || member->job->wants_logits()});
+  for (const auto& [member, end] : parts) {
+    const bool is_last = end == member->size();
+    made.push_back({.sequence = member->sequence->id(),
+                    .tokens = member->tokens(end),
+                    .wanted = rows || is_last,
+                    .logits = rows || member->job->wants_logits(),
+                    .mask = is_last && !rows ? member->job->mask() : std::span<const u32>()});
+  }
   const auto guesses = this->guesses(parts);
   const i32 steps = steps_of(parts, most);
   ++stats_.launches;

@@ -40,6 +40,10 @@ class BatchJob {
   // many tokens ends with these.
   virtual i32 left() const { return INT32_MAX; }
   virtual std::span<const i32> ends() const { return {}; }
+  // True if mask() may say something of a token: its sequence takes one step a call, and so do those that share it.
+  virtual bool is_constrained() const { return false; }
+  // The tokens that may be chosen next (StepRequest::mask).
+  virtual std::span<const u32> mask() const { return {}; }
   // False: it takes part in no step for now. It keeps its pages as long as no other job wants them.
   virtual bool is_ready() const { return true; }
   // No more tokens will come: take() returned false, or (`full`) the context is full.

@@ -15,6 +15,7 @@
 #include "heddle/engine/loaded_program.h"
 #include "heddle/engine/written.h"
 #include "heddle/ir/check/check.h"
+#include "heddle/ir/score_edits.h"
 
 namespace heddle {
 
@@ -188,6 +189,9 @@ i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 step
     require(steps == 1 || (request.tokens.size() == 1 && request.wanted && !all_logits),
             "[step] sequence {} has {} tokens in a call of {} steps; must be one, with its choice wanted",
             request.sequence, request.tokens.size(), steps);
+    require(request.mask.empty() || steps == 1,
+            "[step] sequence {} has a mask in a call of {} steps; must be in a call of one", request.sequence,
+            steps);
     const i64 end = sequence.length() + i64(request.tokens.size()) + steps - 1;
     require(end <= options.max_context, "[step] sequence {} would have {} positions; max_context is {}",
             request.sequence, end, options.max_context);
@@ -200,6 +204,7 @@ i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 step
 
 RunReport Engine::State::run(LoadedProgram& loaded, std::span<const StepRequest> requests, i32 steps,
                              const StepWatch* watch, bool all_logits) {
+  const ModelInfo& info = planner.model().info();
   std::vector<RecordEntry> entries;
   for (const StepRequest& request : requests) {
     Sequence& sequence = sequences.at(request.sequence);
@@ -209,6 +214,13 @@ RunReport Engine::State::run(LoadedProgram& loaded, std::span<const StepRequest>
     if (!sequence.edits.empty() && !sequence.edits_lie_there)
       memory.set_edits(request.sequence, sequence.edits);
     sequence.edits_lie_there = false;  // before it is known what the step counted
+    sequence.sampling.edited &= ~ScoreEdits::kByMask;
+    if (!request.mask.empty()) {
+      std::vector<u32> mask(request.mask.begin(), request.mask.end());
+      mask.resize(size_t(info.vocab + 31) / 32);
+      memory.set_mask(request.sequence, mask);
+      sequence.sampling.edited |= ScoreEdits::kByMask;
+    }
     entries.push_back({.start = sequence.length(),
                        .tokens = request.tokens,
                        .pages = sequence.pages,
@@ -365,6 +377,11 @@ void Engine::State::fail_not_finite(SequenceId id, i32 position) {
     throw NotFiniteLogits(id, fmt::format("[sampling] position {}: the sequence's settings ban every token; "
                                           "fewer of logit_bias or suppress_tokens leave some",
                                           position));
+  if ((sequences.at(id).sampling.edited & ScoreEdits::kByMask) != 0)
+    throw NotFiniteLogits(id,
+                          fmt::format("[sampling] position {}: the answer's form and its settings leave no "
+                                      "token, or the logits are no numbers; fewer settings may leave some",
+                                      position));
   std::string found;
   try {
     found = first_op_not_finite(id, tokens);

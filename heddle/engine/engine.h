@@ -22,6 +22,8 @@ struct StepRequest {
   // Compute logits (and a choice) for the last token; with all_logits: for all of them, and no choice.
   bool wanted = false;
   bool logits = true;  // where the step's logits are fetched, these are among them
+  // Only tokens whose bits are set can be chosen, 32 a word, in a call of one step; empty: all. Tokens beyond its end cannot.
+  std::span<const u32> mask = {};
 };
 
 struct StepResult {

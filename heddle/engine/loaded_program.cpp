@@ -8,6 +8,7 @@
 #include "heddle/engine/coded_weights.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
+#include "heddle/engine/score_buffers.h"
 #include "heddle/ir/executor/artefact.h"
 
 namespace heddle {
@@ -38,7 +39,7 @@ SharedMemory::SharedMemory(const Planner& planner, const EngineOptions& options)
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {
       kv.emplace(buffer.name, Storage(size_t(buffer.bytes), space, "the KV cache", true));
-      if (buffer.name != kScoreEdits) kv_bytes += size_t(buffer.bytes);
+      if (!is_of_scores(buffer.name)) kv_bytes += size_t(buffer.bytes);
     }
 }
 
@@ -46,6 +47,12 @@ void SharedMemory::set_edits(u32 slot, std::span<const float> edits) {
   const auto all = kv.find(kScoreEdits);
   if (all == kv.end()) return;  // nothing is chosen
   copy_to(space, all->second.data() + slot * edits.size_bytes(), edits.data(), edits.size_bytes());
+}
+
+void SharedMemory::set_mask(u32 slot, std::span<const u32> mask) {
+  const auto all = kv.find(kScoreMasks);
+  if (all == kv.end()) return;  // nothing is chosen
+  copy_to(space, all->second.data() + slot * mask.size_bytes(), mask.data(), mask.size_bytes());
 }
 
 LoadedProgram::LoadedProgram(Program made, const EngineOptions& options, const SharedMemory& shared)

@@ -20,6 +20,7 @@ struct SharedMemory {
   SharedMemory(const Planner& planner, const EngineOptions& options);
   // Puts what a sequence's slot says of scores where `sample` reads it.
   void set_edits(u32 slot, std::span<const float> edits);
+  void set_mask(u32 slot, std::span<const u32> mask);
 
   MemorySpace* space = nullptr;  // holds the executor's buffers; null: the host's
   std::optional<WeightStore> weights;

@@ -8,6 +8,7 @@
 #include "heddle/base/memory.h"
 #include "heddle/engine/arena.h"
 #include "heddle/engine/coded_weights.h"
+#include "heddle/engine/score_buffers.h"
 
 namespace heddle {
 namespace {
@@ -50,7 +51,7 @@ MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space
   for (const Buffer& buffer : one.graph.buffers()) {
     if (buffer.kind == BufferKind::kWeight || buffer.kind == BufferKind::kTable) need.weights += buffer.bytes;
     if (buffer.kind == BufferKind::kPages)
-      (buffer.name == kScoreEdits ? need.programs : need.kv_pages) += buffer.bytes;
+      (is_of_scores(buffer.name) ? need.programs : need.kv_pages) += buffer.bytes;
   }
   for (i32 rows : planner.row_classes())
     need.programs += program_bytes(planner.fused(rows, std::min(rows, sequences)));

@@ -44,7 +44,7 @@ std::vector<float> edits_of(const SamplingSettings& sampling, i32 vocab, u32 dra
 void set_penalties(Sequence& sequence, const SamplingSettings& sampling) {
   sequence.sampling.presence_penalty = sampling.presence_penalty;
   sequence.sampling.frequency_penalty = sampling.frequency_penalty;
-  sequence.sampling.edited = sequence.edits.empty() ? 0 : 1;
+  sequence.sampling.edited = sequence.edits.empty() ? 0 : ScoreEdits::kByPlanes;
   sequence.edits_lie_there = false;
 }
 

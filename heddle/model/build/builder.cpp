@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "heddle/base/invariant.h"
+#include "heddle/engine/score_buffers.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation.h"
 #include "heddle/ops/activation/clamped_gate.h"
@@ -570,11 +571,13 @@ void Builder::head(Tensor x, const Weight& weight, const Logits& how) {
   if (!request_.sample) return;
   const Tensor edits = made_.graph.add_tensor(kScoreEdits, BufferKind::kPages, DType::kF32,
                                               {request_.slots, ScoreEdits::kPlanes, logits.last()});
-  Sample sample{.step = step_, .logits = logits, .state = state_, .edits = edits};
+  const Tensor masks = made_.graph.add_tensor(kScoreMasks, BufferKind::kPages, DType::kU8,
+                                              {request_.slots, ScoreEdits::mask_bytes(logits.last())});
+  Sample sample{.step = step_, .logits = logits, .state = state_, .edits = edits, .masks = masks};
   if (request_.sample_parts) {
-    const SampleParts parts =
-        made_.graph.call("sample_parts", "sample.parts",
-                         SampleParts{.step = step_, .logits = logits, .state = state_, .edits = edits});
+    const SampleParts parts = made_.graph.call(
+        "sample_parts", "sample.parts",
+        SampleParts{.step = step_, .logits = logits, .state = state_, .edits = edits, .masks = masks});
     sample.best = parts.best, sample.sorted = parts.sorted, sample.blocks = parts.blocks;
   }
   made_.graph.call("sample", "sample", sample);

@@ -24,6 +24,9 @@ void infer(std::byte* args) {
   require_rank("sample", "edits", a.edits, 3);
   require_dtype("sample", "edits", a.edits, DType::kF32);
   require_shape("sample", "edits", a.edits, {a.edits.size[0], ScoreEdits::kPlanes, a.logits.last()});
+  require_rank("sample", "masks", a.masks, 2);
+  require_dtype("sample", "masks", a.masks, DType::kU8);
+  require_shape("sample", "masks", a.masks, {a.edits.size[0], ScoreEdits::mask_bytes(a.logits.last())});
   if (a.best.rank == 0) return;
   const i32 rows = a.logits.size[0], slices = ScoreSlices::number(a.logits.last());
   require_shape("sample", "best", a.best, {rows, slices, ScoreSlices::kParts});
@@ -52,6 +55,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
                 {{t[0], t[1]}, {0, a.blocks.size[1]}, {0, a.blocks.size[2]}, {0, a.blocks.last()}}));
   }
   out.push_back(whole(a.edits, Access::kRead, true));
+  out.push_back(whole(a.masks, Access::kRead, true));
   out.push_back(whole(a.state, Access::kWrite));
   out.push_back(whole(a.edits, Access::kWrite));
 }
@@ -117,14 +121,15 @@ void reference(const std::byte* args, Values& values) {
     const StepSequence& options = *host.sequence(s);
     if (row != options.row_begin + options.row_count - 1) continue;
     const auto vocab = size_t(a.logits.last());
-    auto scores = edited_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), host, device, s, edits);
+    auto scores = edited_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), host, device, s, edits,
+                                values.bytes(a.masks.buffer));
     const u32 draw = device.draws()[s]++;
     const bool none = std::ranges::any_of(scores, [](double score) { return !(score < INFINITY); }) ||
                       *std::ranges::max_element(scores) == -INFINITY;
     const i32 token = none ? StepArrays::kNoToken : i32(choose(std::move(scores), options, draw));
     device.sampled()[s] = device.history(s)[draw % u32(StepDevice::kHistory)] = token;
     if (device.shape.vocab > 0 && !none) device.seen(s)[token / 32] |= 1u << (token % 32);
-    if (options.edited != 0 && !none) {
+    if ((options.edited & ScoreEdits::kByPlanes) != 0 && !none) {
       const size_t slot = size_t(options.slot) * ScoreEdits::kPlanes + ScoreEdits::kCount;
       double& count = edits[slot * vocab + size_t(token)];
       count = std::max(count, 0.0) + 1;

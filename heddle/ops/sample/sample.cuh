@@ -200,11 +200,12 @@ struct Body {
       const StepSequence& options = *host.sequence(s);
       if (row != options.row_begin + options.row_count - 1) continue;  // wanted for its logits only
       Record<View> own(arrays, host.shape, s, row);
-      Scores<View> scores{block.row(a.logits, m), ScoreEditor<View>::of(block, host, s, a.edits, arrays),
+      Scores<View> scores{block.row(a.logits, m),
+                          ScoreEditor<View>::of(block, host, s, a.edits, a.masks, arrays),
                           min(quotient(1.0f, options.temperature), kSharpest)};
       const i32 token = Chooser::pick(block, a, m, options, u32(own.draw), scores);
       block.sync();
-      if (options.edited != 0 && token != StepArrays::kNoToken) {
+      if (scores.editor.edited && token != StepArrays::kNoToken) {
         auto& counts = scores.editor.counts;
         counts.set(token, max(counts.get(token), 0.0f) + 1.0f);
       }

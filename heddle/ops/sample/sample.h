@@ -1,6 +1,6 @@
 // Chooses the next token of each sequence whose last row is wanted, and moves the state on. Scores are the logits
 // after the steps of transformers' generate, in its order: the bias and the repetition penalty over the seen tokens, the penalties of
-// the answer's tokens (score_edits.h), temperature, top-k, top-p, min-p; temperature 0 takes the largest score, lowest token first. Scores equal to the last one
+// the answer's tokens and the mask (score_edits.h), temperature, top-k, top-p, min-p; temperature 0 takes the largest score, lowest token first. Scores equal to the last one
 // that top-k or top-p keeps are kept too. The random number is Philox of (seed, draws): it depends on the sequence
 // alone, not on what else is in the batch.
 // If a score is NaN or plus infinity, or all are minus infinity, there is no token to choose: kNoToken.
@@ -25,6 +25,7 @@ struct Sample {
   Tensor
       state;  // u8 [bytes], the device part: sampled, draws, seen and, for a single row, what it goes on with
   Tensor edits;  // f32 [slots, ScoreEdits::kPlanes, V], of which counts change
+  Tensor masks;  // u8 [slots, ScoreEdits::mask_bytes(V)]
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -35,6 +36,7 @@ struct Sample {
     v.optional_read("blocks", s.blocks, "M, S, ., .", "f32");
     v.write("state", s.state, ".", "u8");
     v.write("edits", s.edits, "L, ., V", "f32");
+    v.read("masks", s.masks, "L, .", "u8");
   }
 };
 

@@ -52,6 +52,7 @@ struct Example {
   enum Form { kRandom, kEqual, kFalling, kOneSlice, kNone, kTwo, kBroken } form = kRandom;
   bool by_blocks = false;  // see options_of
   bool edited = false;     // see edit
+  int masked = 0;          // see mask
 };
 
 // kEqual: all scores are equal. kFalling: each is lower than the one before. kOneSlice: one slice has nearly all of the weight.
@@ -97,7 +98,7 @@ void edit(StepHost& host, const StepDevice& device, size_t vocab, std::vector<do
     const size_t bias = size_t(options.slot) * ScoreEdits::kPlanes * vocab;
     if (s % 3 == 2) std::fill_n(&edits[bias], vocab, -INFINITY);
     if (s % 3 == 2) continue;
-    options.edited = 1, options.presence_penalty = s % 2 == 0 ? 0.75f : -0.5f;
+    options.edited = ScoreEdits::kByPlanes, options.presence_penalty = s % 2 == 0 ? 0.75f : -0.5f;
     options.frequency_penalty = s % 4 < 2 ? 0.375f : -0.25f;
     const double draws = double(device.draws()[s]);
     for (size_t token = 0; token < vocab; ++token) {
@@ -108,6 +109,22 @@ void edit(StepHost& host, const StepDevice& device, size_t vocab, std::vector<do
   }
 }
 
+// Masks the scores of two of three sequences: every second token stays, in words that differ. The third has a mask without a bit, which
+// nobody reads. 2: the first sequence's mask has none either, so that it has no choice, and the second one's has one.
+void mask(StepHost& host, i32 vocab, int how, std::byte* masks) {
+  for (i32 s = 0; s < host.sequences; ++s) {
+    StepSequence& options = *host.sequence(s);
+    const i32 bytes = ScoreEdits::mask_bytes(vocab);
+    std::byte* const mine = masks + i64(options.slot) * bytes;
+    std::fill_n(mine, bytes, std::byte{0});
+    if (s % 3 != 2) options.edited |= ScoreEdits::kByMask;
+    if (how == 2 && s == 1) mine[(vocab - 1) / 8] = std::byte(1 << (vocab - 1) % 8);
+    if (s % 3 == 2 || (how == 2 && s < 2)) continue;
+    for (i32 i = 0; i < bytes; ++i)
+      mine[i] = std::byte((i + s) % 5 == 0 ? 0 : (i + s) % 2 == 0 ? 0x5a : 0xc3);
+  }
+}
+
 // Sets the parts as sample_parts makes them; those that a sequence does not ask for stay as they are.
 void prepare_parts(const Sample& a, const StepHost& host, const StepDevice& device, Values& values) {
   const auto logits = values.read(a.logits), edits = values.read(a.edits);  // as they are stored
@@ -115,8 +132,8 @@ void prepare_parts(const Sample& a, const StepHost& host, const StepDevice& devi
   const auto vocab = size_t(a.logits.last()), slices = size_t(a.best.size[1]);
   for (i32 s = 0; s < host.sequences; ++s) {
     const StepSequence& options = *host.sequence(s);
-    const auto scores =
-        edited_scores(std::span(logits).subspan(size_t(s) * vocab, vocab), host, device, s, edits);
+    const auto scores = edited_scores(std::span(logits).subspan(size_t(s) * vocab, vocab), host, device, s,
+                                      edits, values.bytes(a.masks.buffer));
     for (size_t slice = 0; slice < slices; ++slice) {
       const SliceParts parts = slice_parts(scores, i32(slice), double(options.temperature));
       const size_t at = size_t(s) * slices + slice;
@@ -154,6 +171,7 @@ void prepare(const StepExample& step, const Example& example, std::byte* bytes, 
   std::ranges::fill(edits, 0.0);
   if (example.edited) edit(host, device, vocab, edits);
   values.write(a.edits, edits);
+  if (example.masked > 0) mask(host, example.vocab, example.masked, values.bytes(a.masks.buffer));
   if (a.best.exists()) prepare_parts(a, host, device, values);
 }
 
@@ -189,6 +207,10 @@ std::vector<Case> cases() {
                                  {97, 61, 5, false, 0, Example::kRandom, false, true},
                                  {1000, 62, 8, false, 0, Example::kRandom, false, true},
                                  {5001, 63, 4, false, 0, Example::kRandom, true, true},
+                                 {97, 64, 5, false, 0, Example::kRandom, false, false, 1},
+                                 {1000, 65, 8, false, 0, Example::kRandom, false, true, 1},
+                                 {2050, 66, 3, false, 0, Example::kBroken, false, false, 1},
+                                 {5001, 67, 4, false, 0, Example::kRandom, true, false, 2},
                                  {128257, 71, 0.3, false, 0, Example::kRandom, true},
                                  {150001, 22, 4, false, 0, Example::kRandom, true},
                                  {270000, 23, 4, false, 0, Example::kRandom, true},
@@ -200,7 +222,8 @@ std::vector<Case> cases() {
       Sample args{.step = sized.host(),
                   .logits = input(DType::kF32, {sized.wanted(), example.vocab}),
                   .state = sized.state(),
-                  .edits = input(DType::kF32, {sized.slots(), ScoreEdits::kPlanes, example.vocab})};
+                  .edits = input(DType::kF32, {sized.slots(), ScoreEdits::kPlanes, example.vocab}),
+                  .masks = input(DType::kU8, {sized.slots(), ScoreEdits::mask_bytes(example.vocab)})};
       if (from_parts) {
         const i32 rows = sized.wanted(), slices = ScoreSlices::number(example.vocab);
         args.best = input(DType::kF32, {rows, slices, ScoreSlices::kParts});

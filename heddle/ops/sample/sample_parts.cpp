@@ -20,6 +20,9 @@ void infer(std::byte* args) {
   require_rank("sample_parts", "edits", a.edits, 3);
   require_dtype("sample_parts", "edits", a.edits, DType::kF32);
   require_shape("sample_parts", "edits", a.edits, {a.edits.size[0], ScoreEdits::kPlanes, a.logits.last()});
+  require_rank("sample_parts", "masks", a.masks, 2);
+  require_dtype("sample_parts", "masks", a.masks, DType::kU8);
+  require_shape("sample_parts", "masks", a.masks, {a.edits.size[0], ScoreEdits::mask_bytes(a.logits.last())});
   const i32 rows = a.logits.size[0], slices = ScoreSlices::number(a.logits.last());
   set_output("sample_parts", "best", a.best, DType::kF32, {rows, slices, ScoreSlices::kParts});
   set_output("sample_parts", "sorted", a.sorted, DType::kF32, {rows, slices, ScoreSlices::kSize});
@@ -42,6 +45,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
       {{t[0], t[1]}, {t[2] * ScoreSlices::kSize, std::min(t[3] * ScoreSlices::kSize, a.logits.last())}}));
   out.push_back(whole(a.state, Access::kRead));
   out.push_back(whole(a.edits, Access::kRead, true));
+  out.push_back(whole(a.masks, Access::kRead, true));
   out.push_back(part_of(a.best, Access::kWrite, {{t[0], t[1]}, {t[2], t[3]}, {0, a.best.last()}}));
   out.push_back(part_of(a.sorted, Access::kWrite, {{t[0], t[1]}, {t[2], t[3]}, {0, a.sorted.last()}}));
   out.push_back(part_of(a.blocks, Access::kWrite,
@@ -66,8 +70,8 @@ void reference(const std::byte* args, Values& values) {
     const i32 row = host.wanted_rows()[m], s = host.row_sequence()[row];
     const StepSequence& options = *host.sequence(s);
     if (row != options.row_begin + options.row_count - 1) continue;
-    const auto scores =
-        edited_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), host, device, s, edits);
+    const auto scores = edited_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), host, device, s,
+                                      edits, values.bytes(a.masks.buffer));
     for (size_t slice = 0; slice < slices; ++slice) {
       const SliceParts parts = slice_parts(scores, i32(slice), double(options.temperature));
       const size_t at = size_t(m) * slices + slice;

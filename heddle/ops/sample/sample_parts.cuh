@@ -127,7 +127,7 @@ struct Body {
       const float inverse_temperature = min(quotient(1.0f, options.temperature), kSharpest);
       block.inputs();  // not earlier: the host's part was there before
       const Row<View> row{block.row(a.logits, m),
-                          ScoreEditor<View>::of(block, host, s, a.edits, arrays),
+                          ScoreEditor<View>::of(block, host, s, a.edits, a.masks, arrays),
                           vocab,
                           options.temperature > 0,
                           options.drops(vocab),

@@ -18,7 +18,7 @@ StepSequence options_of(i32 s) {
   return all[size_t(s) % std::size(all)];
 }
 
-enum class Form { kRandom, kTies, kEqual, kSparse, kBroken, kEdited };
+enum class Form { kRandom, kTies, kEqual, kSparse, kBroken, kEdited, kMasked };
 
 double formed(Form form, size_t i, double value, i32 vocab) {
   switch (form) {
@@ -50,13 +50,15 @@ std::vector<Case> cases() {
                                     {5003, Form::kRandom},
                                     {5000, Form::kSparse},
                                     {1100, Form::kBroken},
-                                    {1030, Form::kEdited}}) {
+                                    {1030, Form::kEdited},
+                                    {2100, Form::kMasked}}) {
     // The second sequence's rows are those of a prompt.
     const StepExample step{.sequences = {{4, 1}, {0, 5}, {9, 1}, {17, 1}, {3, 7}, {2, 1}}, .vocab = vocab};
     const SampleParts args{.step = step.host(),
                            .logits = input(DType::kF32, {step.wanted(), vocab}),
                            .state = step.state(),
-                           .edits = input(DType::kF32, {step.slots(), ScoreEdits::kPlanes, vocab})};
+                           .edits = input(DType::kF32, {step.slots(), ScoreEdits::kPlanes, vocab}),
+                           .masks = input(DType::kU8, {step.slots(), ScoreEdits::mask_bytes(vocab)})};
     Case one = make_case(args, rounding_bound(DType::kF32, 64));
     one.prepare = [step, vocab, form](std::byte* bytes, Values& values) {
       auto& a = as<SampleParts>(bytes);
@@ -68,8 +70,9 @@ std::vector<Case> cases() {
         host.sequence(s)->row_begin = rows.row_begin, host.sequence(s)->row_count = rows.row_count;
         host.sequence(s)->slot = rows.slot;
         if (form == Form::kEdited && s % 3 != 1)
-          host.sequence(s)->edited = 1, host.sequence(s)->presence_penalty = 0.5f,
+          host.sequence(s)->edited = ScoreEdits::kByPlanes, host.sequence(s)->presence_penalty = 0.5f,
           host.sequence(s)->frequency_penalty = -0.25f;
+        if (form == Form::kMasked && s % 3 != 1) host.sequence(s)->edited |= ScoreEdits::kByMask;
         device.draws()[s] = 3;
         for (i32 w = 0; w < device.shape.seen_words(); ++w) device.seen(s)[w] = 0x5a17c3e9u * u32(s + w + 1);
       }

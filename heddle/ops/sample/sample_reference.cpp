@@ -7,20 +7,26 @@
 namespace heddle {
 
 std::vector<double> edited_scores(std::span<const double> logits, const StepHost& host,
-                                  const StepDevice& device, i32 s, std::span<const double> edits) {
+                                  const StepDevice& device, i32 s, std::span<const double> edits,
+                                  const std::byte* masks) {
   const StepSequence& options = *host.sequence(s);
   const double penalty = double(options.repetition_penalty);
+  const bool by_planes = (options.edited & ScoreEdits::kByPlanes) != 0;
   const size_t slot = size_t(options.slot) * ScoreEdits::kPlanes, vocab = logits.size();
+  const std::byte* const mask = masks + i64(options.slot) * ScoreEdits::mask_bytes(i32(vocab));
   std::vector<double> scores(logits.begin(), logits.end());
   for (size_t token = 0; token < vocab; ++token) {
     double& score = scores[token];
-    if (options.edited != 0) score += edits[(slot + ScoreEdits::kBias) * vocab + token];
+    if (by_planes) score += edits[(slot + ScoreEdits::kBias) * vocab + token];
     if (device.shape.vocab > 0 && device.seen(s)[token / 32] >> (token % 32) & 1)
       score = score < 0 ? score * penalty : score / penalty;
-    if (options.edited == 0) continue;
-    const double count = edits[(slot + ScoreEdits::kCount) * vocab + token];
-    if (count > 0) score -= double(options.frequency_penalty) * count + double(options.presence_penalty);
-    if (double(device.draws()[s]) < -count) score = -INFINITY;
+    if (by_planes) {
+      const double count = edits[(slot + ScoreEdits::kCount) * vocab + token];
+      if (count > 0) score -= double(options.frequency_penalty) * count + double(options.presence_penalty);
+      if (double(device.draws()[s]) < -count) score = -INFINITY;
+    }
+    if ((options.edited & ScoreEdits::kByMask) != 0 && (u32(mask[token / 8]) >> (token % 8) & 1) == 0)
+      score = -INFINITY;
   }
   return scores;
 }

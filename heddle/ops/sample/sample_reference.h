@@ -10,9 +10,10 @@
 
 namespace heddle {
 
-// A row of logits with the bias and the penalties of sequence `s`. `edits`: the values of all slots (score_edits.h).
+// A row of logits with the bias, the penalties and the mask of sequence `s`. `edits`, `masks`: of all slots (score_edits.h).
 std::vector<double> edited_scores(std::span<const double> logits, const StepHost& host,
-                                  const StepDevice& device, i32 s, std::span<const double> edits);
+                                  const StepDevice& device, i32 s, std::span<const double> edits,
+                                  const std::byte* masks);
 
 struct SliceParts {
   std::vector<double> best;    // [kParts]
