@@ -47,6 +47,13 @@ std::string Decoder::push(std::string_view token, State& state) const {
   return out;
 }
 
+std::optional<std::string> Decoder::token_bytes(std::string_view token) const {
+  std::optional<std::string> bytes(token);
+  for (const auto& stage : stages_)
+    if (bytes) bytes = stage->bytes(*bytes);
+  return bytes;
+}
+
 std::string Decoder::flush(State& state) const {
   state.stages.resize(stages_.size());
   std::string out;

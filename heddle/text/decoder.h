@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ class Decoder {
   // Returns the text that the token completes; at the end, the rest, with U+FFFD for what stayed incomplete.
   std::string push(std::string_view token, State& state) const;
   std::string flush(State& state) const;
+  // The bytes of a token within a text; nothing: they depend on the tokens around it.
+  std::optional<std::string> token_bytes(std::string_view token) const;
 
  private:
   void add(const JsonView& json, int depth);

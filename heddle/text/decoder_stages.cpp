@@ -96,6 +96,9 @@ class TokenStage : public DecoderStage {
 class Spaces final : public TokenStage {
  public:
   Spaces() : TokenStage(false) {}
+  std::optional<std::string> bytes(std::string_view token) const override {
+    return fmt::format(" {}", token);
+  }
 
  private:
   void change(std::string_view token, Memory& memory, const Emit& emit) const override {
@@ -106,6 +109,10 @@ class Spaces final : public TokenStage {
 class ReplaceStage final : public TokenStage {
  public:
   ReplaceStage(const JsonView& json, bool in_parts) : TokenStage(in_parts), replacer_(json) {}
+  std::optional<std::string> bytes(std::string_view token) const override {
+    Regex::Scratch scratch;
+    return replacer_.run(token, scratch);
+  }
 
  private:
   void change(std::string_view token, Memory&, const Emit& emit) const override {
@@ -127,6 +134,9 @@ class MetaspaceStage final : public TokenStage {
       prefix->fail(ErrorCode::kIo, "this does not go together with prepend_scheme");
     replacement_ = replacement.as_string();
     drops_first_ = !(scheme && scheme->as_string() == "never") && !no_prefix;
+  }
+  std::optional<std::string> bytes(std::string_view token) const override {
+    return replaced(token, replacement_, " ");
   }
 
  private:
@@ -205,6 +215,10 @@ class BpeStage final : public TokenStage {
 class ByteFallbackStage final : public TokenStage {
  public:
   using TokenStage::TokenStage;
+  std::optional<std::string> bytes(std::string_view token) const override {
+    const auto byte = byte_of(token);
+    return byte ? std::string(1, char(*byte)) : std::string(token);
+  }
 
  private:
   void change(std::string_view token, Memory& memory, const Emit& emit) const override {
@@ -246,6 +260,10 @@ class StreamStripStage final : public DecoderStage {
  public:
   explicit StreamStripStage(StripStage::Settings settings) : settings_(std::move(settings)) {}
   bool fuses() const override { return true; }
+  std::optional<std::string> bytes(std::string_view text) const override {
+    if (settings_.stop > 0) return {};
+    return std::string(text);
+  }
 
   void push(std::string_view text, bool, Memory& memory, const Emit& emit) const override {
     const std::string& c = settings_.character;
@@ -271,6 +289,7 @@ class StreamStripStage final : public DecoderStage {
 class FuseStage final : public DecoderStage {
  public:
   bool fuses() const override { return true; }
+  std::optional<std::string> bytes(std::string_view text) const override { return std::string(text); }
   void push(std::string_view text, bool, Memory& memory, const Emit& emit) const override {
     emit(text, !std::exchange(memory.begun, true));
   }
@@ -282,6 +301,9 @@ class ByteLevelStage final : public DecoderStage {
  public:
   explicit ByteLevelStage(bool in_parts) : in_parts_(in_parts) {}
   bool fuses() const override { return true; }
+  std::optional<std::string> bytes(std::string_view token) const override {
+    return byte_level_decode(token).value_or(std::string(token));
+  }
   void push(std::string_view text, bool begins, Memory& memory, const Emit& emit) const override {
     if (!in_parts_) {
       memory.held += byte_level_decode(text).value_or(std::string(text));

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ class DecoderStage {
   virtual void push(std::string_view text, bool begins, DecoderMemory& memory, const Emit& emit) const = 0;
   // Emits what it held, at the end of the text.
   virtual void flush(DecoderMemory& memory, const Emit& emit) const = 0;
+  // The bytes that stand for those of a token within a text; nothing: those depend on the tokens around it.
+  virtual std::optional<std::string> bytes(std::string_view) const { return {}; }
   // True if all that it emits is one token.
   virtual bool fuses() const { return false; }
 };

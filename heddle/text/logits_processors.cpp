@@ -58,6 +58,10 @@ class Processor {
       if (is_next(tokens_, of.subspan(i, size))) bias(of.subspan(i, size), kNever);
   }
 
+  void keep(std::span<const uint32_t> mask) {
+    drop([&](size_t i) { return i / 32 >= mask.size() || (mask[i / 32] >> (i % 32) & 1) == 0; });
+  }
+
   void forbid(std::span<const int32_t> tokens) {
     for (int32_t token : tokens)
       if (exists(token)) scores_[size_t(token)] = kNever;
@@ -237,6 +241,7 @@ void process_always(Processor& scores, const SamplingParams& params, const TextS
   scores.forbid(params.suppress_tokens);
   const size_t begin = prompt.size() <= 1 && params.forced_bos_token_id >= 0 ? 1 : 0;
   if (made == begin) scores.forbid(params.begin_suppress_tokens);
+  if (!text.mask.empty()) scores.keep(text.mask);
 }
 
 // The processors that only draws have.

@@ -13,10 +13,11 @@ namespace heddle {
 
 // The text that the settings of lengths, ends and prompts ask about.
 struct TextSoFar {
-  std::span<const int32_t> tokens;     // with the prompt
-  size_t prompt = 0;                   // the tokens of the prompt
-  std::span<const int32_t> ends = {};  // tokens that end the text
-  size_t most = SIZE_MAX;              // with this many tokens, prompt included, the text ends
+  std::span<const int32_t> tokens;      // with the prompt
+  size_t prompt = 0;                    // the tokens of the prompt
+  std::span<const int32_t> ends = {};   // tokens that end the text
+  size_t most = SIZE_MAX;               // with this many tokens, prompt included, the text ends
+  std::span<const uint32_t> mask = {};  // bits of tokens that may come next, 32 a word; empty: all
 };
 
 // The scores after transformers' processors. Minus infinity: the token must not be chosen.

@@ -39,6 +39,10 @@ class ReasoningReader {
   std::vector<Part> push(std::string_view text);
   // The rest, at the end of the text.
   std::vector<Part> flush();
+  // True while what comes is known to be no part of the answer.
+  bool is_before_answer() const {
+    return state_ == State::kReasoning || (form_ && form_->channels && state_ != State::kAnswer);
+  }
 
  private:
   enum class State { kBegin, kReasoning, kAnswer, kHeader, kCall };

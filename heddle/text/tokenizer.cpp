@@ -1,16 +1,27 @@
 #include "heddle/text/tokenizer.h"
 
+#include <mutex>
+
+#include "heddle/base/error.h"
 #include "heddle/text/post_processor.h"
+#include "heddle/text/token_trie.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
+
+struct Tokenizer::LazyTrie {
+  std::mutex mutex;
+  std::shared_ptr<const TokenTrie> made;
+};
+
 Tokenizer::Tokenizer(Parts parts)
     : normalizer_(std::move(parts.normalizer)),
       pre_tokenizer_(std::move(parts.words)),
       model_(std::move(parts.model)),
       decoder_(std::move(parts.decoder)),
       added_(std::move(parts.added)),
-      added_normalized_(std::move(parts.added_normalized)) {}
+      added_normalized_(std::move(parts.added_normalized)),
+      trie_(std::make_shared<LazyTrie>()) {}
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
   std::string valid;
@@ -56,6 +67,28 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
 std::string Tokenizer::decode_next(int32_t id, Decoder::State& state) const {
   const Token* token = find(id);
   return token ? decoder_.push(token->shown ? *token->shown : token->text, state) : std::string();
+}
+
+std::optional<std::string> Tokenizer::token_bytes(int32_t id) const {
+  const Token* token = find(id);
+  if (!token) return std::string();
+  return decoder_.token_bytes(token->shown ? *token->shown : token->text);
+}
+
+std::shared_ptr<const TokenTrie> Tokenizer::trie() const {
+  const std::lock_guard lock(trie_->mutex);
+  if (trie_->made) return trie_->made;
+  std::vector<std::string> texts(tokens_.size());
+  for (int32_t id = 0; id < id_limit(); ++id) {
+    if (is_special(id) || is_skipped(id)) continue;
+    auto bytes = token_bytes(id);
+    require(bytes.has_value(),
+            "[tokenizer] the text of its tokens depends on those around them, so answers cannot be held to a "
+            "form; "
+            "those of a tokenizer whose tokens are bytes can");
+    texts[size_t(id)] = std::move(*bytes);
+  }
+  return trie_->made = std::make_shared<const TokenTrie>(std::move(texts));
 }
 
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {

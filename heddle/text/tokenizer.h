@@ -26,6 +26,8 @@
 
 namespace heddle {
 
+class TokenTrie;
+
 // Immutable after loading, so threads may share it.
 class Tokenizer {
  public:
@@ -48,6 +50,12 @@ class Tokenizer {
   bool is_special(int32_t id) const;
   // True if decode() can leave the token out, because it is special.
   bool is_skipped(int32_t id) const;
+  int32_t id_limit() const { return int32_t(tokens_.size()); }  // all ids are below it
+  // The bytes of a token within a text, maybe a part of a character; empty if there is no such token, and nothing if they depend on
+  // the tokens around it.
+  std::optional<std::string> token_bytes(int32_t id) const;
+  // All tokens but special ones as bytes, made at the first call. Throws Error where token_bytes() has nothing for one.
+  std::shared_ptr<const TokenTrie> trie() const;
   // One step of decode(), for StreamDecoder.
   std::string decode_next(int32_t id, Decoder::State& state) const;
   std::string decode_end(Decoder::State& state) const { return decoder_.flush(state); }
@@ -80,6 +88,8 @@ class Tokenizer {
   std::vector<int32_t> template_;  // what post_processor.h reads
   std::vector<Token> tokens_;      // by id
   StringToId id_of_token_;
+  struct LazyTrie;
+  std::shared_ptr<LazyTrie> trie_;
 };
 
 }  // namespace heddle
