@@ -245,8 +245,14 @@ Asked read_message(const Json& body, const ServedModel& model) {
     const JsonView type = value.at("type");
     variables["enable_thinking"] = type.as_string() != "disabled";
   });
-  fields.refuse(
-      {{"container", "null"}, {"mcp_servers", "[]"}, {"output_config", "null"}, {"output_format", "null"}});
+  const auto read_format = [&](const JsonView& value) {
+    asked.settings.response_format = read_response_format(value);
+  };
+  fields.take("output_format", read_format);
+  fields.take("output_config", [&](const JsonView& value) {
+    if (const auto format = value.find("format")) read_format(*format);
+  });
+  fields.refuse({{"container", "null"}, {"mcp_servers", "[]"}});
   read_settings(fields, model, asked);
   add_turn(conversion.messages(), variables, model, asked);
   fit(asked, most, "max_tokens", model);

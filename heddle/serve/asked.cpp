@@ -77,14 +77,6 @@ void read_tools(Fields& fields, const ServedModel& model, Asked& asked, Json& va
   });
 }
 
-void read_format(Fields& fields) {
-  fields.take("response_format", [](const JsonView& value) {
-    const JsonView type = value.at("type");
-    if (type.as_string() != "text")
-      type.fail(ErrorCode::kUnsupported, "\"text\" is expected: heddle constrains no answer yet");
-  });
-}
-
 void read_stream(Fields& fields, Asked& asked) {
   fields.take("stream", [&](const JsonView& value) { asked.streams = value.as_bool(); });
   fields.take("stream_options", [&](const JsonView& value) {
@@ -289,7 +281,6 @@ Asked read_chat(const Json& body, const ServedModel& model) {
   read_stream(fields, asked);
   read_n(fields, asked);
   read_tools(fields, model, asked, variables);
-  read_format(fields);
   fields.take("reasoning_effort",
               [&](const JsonView& value) { variables["reasoning_effort"] = value.as_string(); });
   fields.take("chat_template_kwargs", [&](const JsonView& value) {

@@ -286,10 +286,9 @@ Asked read_response(const Json& body, const ServedModel& model) {
   fields.take("reasoning", [&](const JsonView& value) {
     if (const auto effort = value.find("effort")) variables["reasoning_effort"] = effort->as_string();
   });
-  fields.take("text", [](const JsonView& value) {
-    const auto format = value.find("format");
-    if (format && format->at("type").as_string() != "text")
-      format->fail(ErrorCode::kUnsupported, "type \"text\" is expected: heddle constrains no answer yet");
+  fields.take("text", [&](const JsonView& value) {
+    if (const auto format = value.find("format"))
+      asked.settings.response_format = read_response_format(*format);
   });
   fields.refuse({{"previous_response_id", "null"},
                  {"conversation", "null"},

@@ -54,6 +54,28 @@ Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer
     return word.size() == 1 &&
            std::ranges::find(settings_.eos_token_id, word[0]) != settings_.eos_token_id.end();
   });
+  if (const auto grammar = grammar_of(settings_.response_format, tokenizer)) {
+    form_.emplace(grammar);
+    mask_.resize(size_t(tokenizer.id_limit() + 31) / 32);
+    set_mask();
+  }
+}
+
+// Sets the tokens that may come next: in reasoning, all but ends. False if the form is complete and nothing may follow.
+bool Answer::set_mask() {
+  if (!form_) return true;
+  if (!reader_.is_before_answer()) {
+    if (form_->mask(settings_.eos_token_id, mask_)) return true;
+    require(form_->is_complete(),
+            "[response_format] after \"{}\" no token of this model goes on with the form that the answer "
+            "must have",
+            text_);
+    return false;
+  }
+  std::ranges::fill(mask_, ~0u);
+  for (const i32 end : settings_.eos_token_id)
+    if (size_t(end) / 32 < mask_.size()) mask_[size_t(end) / 32] &= ~(1u << (end % 32));
+  return true;
 }
 
 i32 Answer::choose(std::span<const float> logits, i32 chosen) {
@@ -62,7 +84,8 @@ i32 Answer::choose(std::span<const float> logits, i32 chosen) {
     const TextSoFar text = {.tokens = seen_,
                             .prompt = prompt_.size(),
                             .ends = settings_.eos_token_id,
-                            .most = prompt_.size() + size_t(settings_.max_tokens)};
+                            .most = prompt_.size() + size_t(settings_.max_tokens),
+                            .mask = mask_};
     chosen = choose_token(settings_.sampling, text, logits, u32(seen_.size() - prompt_.size()));
     seen_.push_back(chosen);
   }
@@ -74,9 +97,11 @@ bool Answer::take(i32 token) {
   if (std::ranges::find(settings_.eos_token_id, token) != settings_.eos_token_id.end())
     return end_with("eos");
   tokens_.push_back(token);
+  if (form_ && !reader_.is_before_answer()) form_->accept(token);
   emit(reader_.push(stops_.push(decoder_.push(token))));
   if (stops_.stopped()) return end_with("stop");
-  return i32(tokens_.size()) < settings_.max_tokens || end_with("length");
+  if (i32(tokens_.size()) >= settings_.max_tokens) return end_with("length");
+  return set_mask() || end_with("eos");
 }
 
 void Answer::end(bool full) {

@@ -62,7 +62,7 @@ TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t coun
 class Answer : public BatchJob {
  public:
   // `prompt` is not empty. `tokenizer` must outlive the answer. Throws Error(kInvalidArgument) when a setting
-  // is out of its range. The caller must refuse tokens that the model does not know (require_known_tokens).
+  // is out of its range, or when no token begins the form that the answer must have. The caller must refuse tokens that the model does not know (require_known_tokens).
   Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer,
          const AnswerText& text = {});
 
@@ -74,6 +74,8 @@ class Answer : public BatchJob {
   bool take(i32 token) override;
   i32 left() const override { return settings_.max_tokens - i32(tokens_.size()); }
   std::span<const i32> ends() const override { return settings_.eos_token_id; }
+  bool is_constrained() const override { return form_.has_value(); }
+  std::span<const u32> mask() const override { return mask_; }
   void end(bool full) override;
   std::string name() const override { return prompt_name; }
 
@@ -97,6 +99,7 @@ class Answer : public BatchJob {
 
  private:
   bool end_with(const char* reason);
+  bool set_mask();
   void emit(const std::vector<ReasoningReader::Part>& parts);
 
   AnswerSettings settings_;
@@ -108,6 +111,8 @@ class Answer : public BatchJob {
   StreamDecoder decoder_;
   StopStrings stops_;
   ReasoningReader reader_;
+  std::optional<GrammarState> form_;  // where the answer stands in its form, if it has one
+  std::vector<u32> mask_;             // for the next token
   std::string text_, reasoning_, reason_ = "interrupted";
   bool ended_ = false;
 };

@@ -58,15 +58,18 @@ std::vector<i32> Conversation::fit(TurnStats& stats, std::string& text) {
 }
 
 i32 Conversation::step(std::span<const i32> tokens, bool wanted, Answer& answer) {
-  const StepRequest request{sequence_.id(), tokens, wanted};
+  const StepRequest request{.sequence = sequence_.id(),
+                            .tokens = tokens,
+                            .wanted = wanted,
+                            .mask = wanted ? answer.mask() : std::span<const u32>()};
   const StepResult result = engine_.step(std::span(&request, 1), {.logits = answer.wants_logits()});
   return wanted ? answer.choose(result.logits, result.sampled[0]) : -1;
 }
 
-// Generates tokens after `token`: as many as one launch makes, or a single one if logits are needed. `token`
+// Generates tokens after `token`: as many as one launch makes, or a single one if logits or a mask are needed. `token`
 // becomes the last one. Returns false when it ends the answer.
 bool Conversation::go_on(i32& token, Answer& answer, const StopCallback& stop) {
-  if (answer.wants_logits()) {
+  if (answer.wants_logits() || answer.is_constrained()) {
     token = step(std::span(&token, 1), true, answer);
     return answer.take(token);
   }

@@ -115,6 +115,10 @@ void change(TokenBias& field) {
 void change(std::vector<SequenceBias>& field) {
   field.push_back({{7, 8}, 0.5});
 }
+void change(ResponseFormat& field) {
+  const Json form = Json::object({{"type", "json_object"}});
+  field = read_response_format(JsonView(form, "form"));
+}
 
 TEST_F(PromptBatches, RefuseResultsOfOtherSettings) {
   write_file(folder + "/prompts", "{\"prompt\": \"27 + 45 =\"}\n");

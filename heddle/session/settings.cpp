@@ -50,6 +50,9 @@ void read(TokenBias& field, const JsonView& value) {
 void read(std::vector<SequenceBias>& field, const JsonView& value) {
   field = read_sequence_bias(value);
 }
+void read(ResponseFormat& field, const JsonView& value) {
+  field = read_response_format(value);
+}
 
 // The fewest digits that give the same float. JSON has no infinity.
 Json written(float value) {
@@ -63,6 +66,9 @@ Json written(const TokenBias& value) {
 }
 Json written(const SequenceBias& value) {
   return Json::array({value.tokens, written(value.bias)});
+}
+Json written(const ResponseFormat& value) {
+  return value.grammar ? parse_json(value.written, "response_format") : Json();
 }
 Json written(const auto& value) {
   return Json(value);

@@ -10,6 +10,7 @@
 
 #include "heddle/base/json_view.h"
 #include "heddle/engine/sequences.h"
+#include "heddle/session/answer_format.h"
 #include "heddle/text/generation_config.h"
 #include "heddle/text/sampling_params.h"
 #include "heddle/text/tokenizer.h"
@@ -22,10 +23,11 @@ struct AnswerSettings {
   i32 logprobs = -1;
   std::vector<std::string> stop;
   std::vector<i32> eos_token_id;
+  ResponseFormat response_format;
 
   // Calls v(name, field, help) for each field, including those of `sampling`. Fields are i32, uint64_t, float
   // and lists: std::vector<std::string>, std::vector<i32>, TokenBias, std::vector<SequenceBias>,
-  // std::vector<std::vector<i32>>.
+  // std::vector<std::vector<i32>>, ResponseFormat.
   template <class Self, class V>
   static void visit(Self& self, V&& v) {
     SamplingParams::visit(self.sampling, v);
@@ -48,6 +50,9 @@ struct AnswerSettings {
        kPrintGroup});
     v("stop", self.stop, {"end before this text"});
     v("eos_token_id", self.eos_token_id, {"end at one of these tokens", kEndGroup});
+    v("response_format", self.response_format,
+      {"JSON object, as OpenAI has it: the form of the answer, such as {\"type\": \"json_object\"}",
+       kEndGroup});
   }
 
   // Throws Error(kInvalidArgument) that names the field, its value and its range.

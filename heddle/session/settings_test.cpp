@@ -30,7 +30,8 @@ constexpr const char* kAll = R"({
   "top_h": 0.5, "epsilon_cutoff": 0.25, "eta_cutoff": 0.125, "encoder_repetition_penalty": 1.5,
   "encoder_no_repeat_ngram_size": 2, "min_length": 3, "min_new_tokens": 2, "forced_bos_token_id": 4,
   "exponential_decay_start": 5, "exponential_decay_factor": 1.25, "suppress_tokens": [1],
-  "begin_suppress_tokens": [2], "forced_eos_token_id": 3, "max_tokens": 12, "logprobs": 2, "stop": ["a", "b"], "eos_token_id": [3, 8]})";
+  "begin_suppress_tokens": [2], "forced_eos_token_id": 3, "max_tokens": 12, "logprobs": 2, "stop": ["a", "b"], "eos_token_id": [3, 8],
+  "response_format": {"type": "json_object"}})";
 
 AnswerSettings read_all() {
   AnswerSettings settings;

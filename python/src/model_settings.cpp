@@ -30,6 +30,8 @@ constexpr const char* kPythonType<std::vector<std::vector<i32>>> = "Sequence[Seq
 template <>
 constexpr const char* kPythonType<TokenBias> = "Mapping[int, float]";
 template <>
+constexpr const char* kPythonType<ResponseFormat> = "Mapping[str, object]";
+template <>
 constexpr const char* kPythonType<std::vector<SequenceBias>> = "Sequence[tuple[Sequence[int], float]]";
 
 // Options that a caller of heddle.load has: those that commands have flags for, and how many sequences there may be.

@@ -45,6 +45,36 @@ def read(url, path):
         return response.read().decode()
 
 
+POINT = {
+    "type": "object",
+    "properties": {"x": {"type": "integer", "minimum": 0, "maximum": 99}, "ok": {"type": "boolean"}},
+    "required": ["x", "ok"],
+    "additionalProperties": False,
+}
+
+
+def test_answers_of_a_form(client, url):
+    form = {"type": "json_schema", "json_schema": {"name": "point", "schema": POINT, "strict": True}}
+    asked = {"model": "storyteller", "messages": SUM, "response_format": form, "max_tokens": 250}
+    answer = client.chat.completions.create(**asked)
+    assert answer.choices[0].finish_reason == "stop"
+    point = json.loads(answer.choices[0].message.content)
+    assert list(point) == ["x", "ok"]
+    assert 0 <= point["x"] <= 99
+    pieces = [
+        event.choices[0].delta.content or "" for event in client.chat.completions.create(**asked, stream=True)
+    ]
+    assert json.loads("".join(pieces)) == point
+    format_ = {"type": "json_schema", "name": "point", "schema": POINT}
+    response = client.responses.create(model="storyteller", input="27 + 45", text={"format": format_})
+    assert set(json.loads(response.output_text)) == {"x", "ok"}
+    form["json_schema"]["schema"] = {"type": "object", "properties": {"x": {"multipleOf": 2}}}
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.chat.completions.create(**asked)
+    assert refused.value.param == "response_format"
+    assert "response_format.json_schema.schema.properties.x.multipleOf is 2" in str(refused.value)
+
+
 def test_openai_client(client):
     assert [model.id for model in client.models.list()] == ["storyteller"]
     assert client.models.retrieve("storyteller").id == "storyteller"
@@ -121,7 +151,7 @@ def test_logprobs(client):
         ("stop_token_ids", [10**6], 400),
         ("logit_bias", {"1000000": 1}, 400),
         ("top_logprobs", 3, 400),
-        ("response_format", {"type": "json_object"}, 400),
+        ("response_format", {"type": "xml"}, 400),
         ("tool_choice", "required", 400),
         ("tools", [{"type": "function", "function": {"name": "f"}}], 400),
         ("messages", [], 400),

@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kVariables = "--chat-template-kwargs";
 constexpr const char *kLogitBias = "--logit-bias", *kSequenceBias = "--sequence-bias";
+constexpr const char* kFormat = "--response-format";
 
 // "12,13=-2.5", by a flag.
 SequenceBias parse_bias(const std::string& text, const char* flag) {
@@ -81,6 +82,10 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
   command.argument("--eos-token-id", &eos_,
                    "end at this token, instead of the model's; may be given several times",
                    {.group = kEndGroup});
+  command.argument(kFormat, &format_,
+                   "JSON object: the form of the answer, such as {\"type\": \"json_object\"}, or json_schema "
+                   "as OpenAI has it",
+                   {.group = kEndGroup});
   command.argument("--ignore-generation", &ignored_,
                    "go on without this setting of the model's generation_config.json or config.json, such as "
                    "num_beams; may be given several times",
@@ -111,6 +116,10 @@ AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& to
     require_utf8(word, "--bad-word");
     require(!word.empty(), "[--bad-word] one is empty; give it a text");
     forbid(settings, word, tokenizer);
+  }
+  if (!format_.empty()) {
+    const JsonDocument document(format_, kFormat);
+    settings.response_format = read_response_format(document.root());
   }
   if (!eos_.empty() || ignore_eos_) settings.eos_token_id.clear();
   for (const std::string& id : eos_) {

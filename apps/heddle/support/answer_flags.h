@@ -48,6 +48,7 @@ struct AnswerFlags {
 
  private:
   std::set<std::string> names_;  // fields that have a flag
+  std::string format_;
   std::vector<std::string> bad_words_, logit_biases_, biases_, eos_, ignored_;
   bool ignore_eos_ = false;
 };

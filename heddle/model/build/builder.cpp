@@ -575,9 +575,8 @@ void Builder::head(Tensor x, const Weight& weight, const Logits& how) {
                                               {request_.slots, ScoreEdits::mask_bytes(logits.last())});
   Sample sample{.step = step_, .logits = logits, .state = state_, .edits = edits, .masks = masks};
   if (request_.sample_parts) {
-    const SampleParts parts = made_.graph.call(
-        "sample_parts", "sample.parts",
-        SampleParts{.step = step_, .logits = logits, .state = state_, .edits = edits, .masks = masks});
+    SampleParts parts{.step = step_, .logits = logits, .state = state_, .edits = edits, .masks = masks};
+    parts = made_.graph.call("sample_parts", "sample.parts", parts);
     sample.best = parts.best, sample.sorted = parts.sorted, sample.blocks = parts.blocks;
   }
   made_.graph.call("sample", "sample", sample);
