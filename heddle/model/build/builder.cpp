@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "heddle/base/invariant.h"
-#include "heddle/engine/score_buffers.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation.h"
 #include "heddle/ops/activation/clamped_gate.h"
@@ -36,11 +35,8 @@
 #include "heddle/ops/rope/position_gain.h"
 #include "heddle/ops/rope/rope_rows.h"
 #include "heddle/ops/rope/rope_table.h"
-#include "heddle/ops/sample/sample.h"
-#include "heddle/ops/sample/sample_parts.h"
 #include "heddle/ops/scale/gate_rows.h"
 #include "heddle/ops/scale/scale.h"
-#include "heddle/ops/softcap/softcap.h"
 
 namespace heddle {
 namespace {
@@ -555,31 +551,6 @@ Tensor Builder::wanted(Tensor x) {
   if (request_.shape.rows == 1) return x;  // either this row is wanted, or none is
   Tensor y = dense(DType::kF32, {request_.shape.wanted, x.last()});
   return made_.graph.call("gather_rows", "wanted", GatherRows{.step = step_, .x = x, .y = y}).y;
-}
-
-void Builder::head(Tensor x, const Weight& weight, const Logits& how) {
-  Linear args{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
-  Tensor logits = made_.graph.call("linear", "head", args).y;
-  if (!how.bias.empty()) {
-    const Tensor b = vector("head.bias", {.size = weight.rows(), .sources = {{how.bias, weight.rows()}}});
-    logits = made_.graph.call("bias", "head.add_bias", Bias{.x = logits, .bias = b}).y;
-  }
-  logits = scale("head.scale", logits, how.scale);
-  if (how.softcap > 0)
-    logits = made_.graph.call("softcap", "head.softcap", Softcap{.x = logits, .cap = float(how.softcap)}).y;
-  made_.graph.buffers()[logits.buffer].kind = BufferKind::kOutput;
-  if (!request_.sample) return;
-  const Tensor edits = made_.graph.add_tensor(kScoreEdits, BufferKind::kPages, DType::kF32,
-                                              {request_.slots, ScoreEdits::kPlanes, logits.last()});
-  const Tensor masks = made_.graph.add_tensor(kScoreMasks, BufferKind::kPages, DType::kU8,
-                                              {request_.slots, ScoreEdits::mask_bytes(logits.last())});
-  Sample sample{.step = step_, .logits = logits, .state = state_, .edits = edits, .masks = masks};
-  if (request_.sample_parts) {
-    SampleParts parts{.step = step_, .logits = logits, .state = state_, .edits = edits, .masks = masks};
-    parts = made_.graph.call("sample_parts", "sample.parts", parts);
-    sample.best = parts.best, sample.sorted = parts.sorted, sample.blocks = parts.blocks;
-  }
-  made_.graph.call("sample", "sample", sample);
 }
 
 std::vector<i32> pair_rotary_rows(i32 rows, i32 rotated, i32 head_dim, i32 rotary_dim) {
