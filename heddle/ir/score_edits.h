@@ -15,7 +15,7 @@ struct ScoreEdits {
   enum Plane { kBias, kCount, kPlanes };
 
   // Bytes of a mask, in words of 32 tokens.
-  static constexpr i32 mask_bytes(i32 vocab) { return 4 * ((vocab + 31) / 32); }
+  static constexpr i32 mask_bytes(i32 vocab) { return 4 * (vocab / 32 + i32(vocab % 32 != 0)); }
 };
 
 }  // namespace heddle

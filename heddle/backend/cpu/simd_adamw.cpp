@@ -20,7 +20,7 @@ namespace heddle {
 namespace HWY_NAMESPACE {
 namespace adamw_pass {
 
-#include "heddle/kit/value/adamw_factors.cuh"
+#include "heddle/tile/adamw_factors.cuh"
 
 constexpr i64 kBlock = kDynamicBlock;
 constexpr i64 kAhead = 1024;  // bytes between what is read and what is prefetched

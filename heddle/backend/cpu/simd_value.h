@@ -36,6 +36,14 @@ HWY_INLINE Value fma(Value a, Value b, Value c) {
 HWY_INLINE Value fused(Value a, Value b, Value c) {
   return __builtin_fmaf(hn::GetLane(a.v), hn::GetLane(b.v), hn::GetLane(c.v));
 }
+#elif HWY_TARGET == HWY_EMU128
+// Its DemoteTo makes the largest float of infinity.
+HWY_INLINE Value fused(Value a, Value b, Value c) {
+  HWY_ALIGN float x[kLanes], y[kLanes], z[kLanes];
+  hn::Store(a.v, d, x), hn::Store(b.v, d, y), hn::Store(c.v, d, z);
+  for (i32 i = 0; i < kLanes; ++i) x[i] = __builtin_fmaf(x[i], y[i], z[i]);
+  return hn::Load(d, x);
+}
 #elif !HWY_NATIVE_FMA
 // A product of two floats is exact as a double.
 HWY_INLINE Value fused(Value a, Value b, Value c) {

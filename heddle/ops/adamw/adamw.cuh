@@ -1,7 +1,7 @@
 // Tile body of adamw. Included once per target, inside its namespace.
 namespace adamw {
 
-#include "heddle/kit/value/adamw_factors.cuh"
+#include "heddle/tile/adamw_factors.cuh"
 
 struct Body {
   template <class Block>

@@ -8,7 +8,7 @@
 
 namespace heddle::device::adamw {
 
-#include "heddle/kit/value/adamw_factors.cuh"
+#include "heddle/tile/adamw_factors.cuh"
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
