@@ -63,10 +63,10 @@ struct Body {
     block.map(experts, [&](auto i) { scores.store(i, exp(logits.load(i) - top) / sum); });
   }
 
-  // The share of the best among those that are `left` and it.
+  // The share of the best among those that are `left` and it; NaN where the best is not finite.
   template <class Block, class View>
   static float mixed_share(Block& block, const Route& a, View left, float best) {
-    return 1.0f / (1.0f + block.reduce(a.logits.last(), Sum(), [&](auto i) {
+    return 1.0f / (1.0f + (best - best) + block.reduce(a.logits.last(), Sum(), [&](auto i) {
              const auto score = left.load(i);
              using V = decltype(score + score);
              const V top(best), distance = (top - score) / max(abs(score), top);
