@@ -365,8 +365,12 @@ Tensor Builder::expert_bias(const std::string& name, Tensor x, const Routes& rou
   return y;
 }
 
-Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& routes) {
+void Builder::end_experts() {
   made_.graph.set_live(LiveRows::kRows);
+}
+
+Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& routes) {
+  end_experts();
   ExpertSum args{.x = x, .share = routes.share};
   args.y = dense(request_.travel_dtype, {routes.share.size[0], x.last()});
   return made_.graph.call("expert_sum", path(name), args).y;

@@ -139,6 +139,8 @@ class Builder {
   // Adds the bias of its expert to each pair of a token and its expert. `bias`: [experts, columns of x]
   Tensor expert_bias(const std::string& name, Tensor x, const Routes& routes, const std::string& bias);
   Tensor expert_sum(const std::string& name, Tensor x, const Routes& routes);
+  // After experts that no expert_sum follows: calls have a row for each token again, of which dead ones are left out.
+  void end_experts();
   // Normalises the query and key heads of a fused projection.
   Tensor head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
                    const Rms& rms);

@@ -65,7 +65,9 @@ Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, c
   h = b.expert_linear("experts.gate_up", h, routes, gate_up);
   h = b.gate("experts.gate", h, activation_kind(act));
   h = b.expert_linear("experts.down", h, routes, down);
-  return routing.scales_input ? h : b.expert_sum("experts.sum", h, routes);
+  if (!routing.scales_input) return b.expert_sum("experts.sum", h, routes);
+  b.end_experts();
+  return h;
 }
 
 Tensor plain_experts(Builder& b, const std::string& at, i32 inner, HiddenAct act, const Routes& routes,

@@ -96,7 +96,7 @@ class Comparison {
     const std::string begin = bound_.whole + "[.]";
     for (size_t i = 0; i < fraction.size(); ++i) {
       if (const std::string digit = beyond(fraction[i], false); !digit.empty())
-        add(begin + fraction.substr(0, i) + digit + "[0-9]*");
+        add(fmt::format("{}{}{}[0-9]*", begin, fraction.substr(0, i), digit));
       // A shorter fraction is smaller.
       if (!larger_) add(i == 0 ? bound_.whole : begin + fraction.substr(0, i));
     }
