@@ -165,4 +165,5 @@ GOLDENS = {
     "ernie4_5-tiny": ("ernie4_5", torch.float32, {"use_bias": True}),
     "ernie4_5_moe-tiny": ("ernie4_5_moe", torch.float32, {}),
     "hunyuan_moe-tiny": ("hunyuan_v1_moe", torch.float32, {}),
+    "llama4-experts": ("llama4_text", torch.float32, SMALL | {"interleave_moe_layer_step": 1}),
 }

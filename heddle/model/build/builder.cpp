@@ -96,6 +96,12 @@ Tensor again_in_f32(Graph& graph, const Node& norm) {
 constexpr i32 kWideKeys = 256;     // elements
 constexpr i32 kLatentQueries = 8;  // in a tile of latent attention, where all heads share one kv head
 
+// A row that no sequence has would overwrite the keys of one that has some.
+void append_keys(Graph& graph, std::string name, const KvAppend& args) {
+  HEDDLE_CHECK(graph.live() != LiveRows::kAll);
+  graph.call("kv_append", std::move(name), args);
+}
+
 }  // namespace
 
 Builder::Builder(const GraphRequest& request, const ModelInfo& info, const Inventory& tensors)
@@ -422,21 +428,21 @@ KvPages Builder::pages(i32 layer, i32 kv_heads, i32 key_dim, i32 value_dim) {
 }
 
 void Builder::append(const std::string& name, Tensor x, Tensor pages, i32 column) {
-  made_.graph.call("kv_append", path(name),
-                   KvAppend{.step = step_, .state = state_, .x = x, .keys = pages, .key_column = column});
+  append_keys(made_.graph, path(name),
+              {.step = step_, .state = state_, .x = x, .keys = pages, .key_column = column});
 }
 
 Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads,
                        const Scores& scores) {
   const KvPages kv = pages(layer, heads.kv, heads.dim, heads.dim);
-  made_.graph.call("kv_append", path(name) + ".append",
-                   KvAppend{.step = step_,
-                            .state = state_,
-                            .x = qkv,
-                            .keys = kv.keys,
-                            .values = kv.values,
-                            .key_column = heads.key_column(),
-                            .value_column = heads.value_column()});
+  append_keys(made_.graph, path(name) + ".append",
+              {.step = step_,
+               .state = state_,
+               .x = qkv,
+               .keys = kv.keys,
+               .values = kv.values,
+               .key_column = heads.key_column(),
+               .value_column = heads.value_column()});
   const AttentionRows rows{.q = columns_of(qkv, 0, heads.key_column()),
                            .k = columns_of(qkv, heads.key_column(), heads.kv * heads.dim),
                            .v = columns_of(qkv, heads.value_column(), heads.kv * heads.dim),
