@@ -77,14 +77,16 @@ def detect_available_devices() -> "list[Device]":
     """The devices that heddle can use, GPUs first. It measures how fast the CPU reads memory, which takes
     some tenths of a second."""
     lines = list(_lines())
-    said = dict(lines)
-    compiles = not said.get("nvrtc", "none").startswith("none")
+    return [*_gpus(lines), _cpu(dict(lines))]
+
+
+def _gpus(lines):
+    compiles = not dict(lines).get("nvrtc", "none").startswith("none")
     gpus = [_gpu(text, compiles) for name, text in lines if name == "gpu"]
-    return [*(gpu for gpu in gpus if gpu), _cpu(said)]
+    return [gpu for gpu in gpus if gpu]
 
 
-def _why_no_gpu():
-    lines = list(_lines())
+def _why_no_gpu(lines):
     said = [text for name, text in lines if name in ("gpu", "nvrtc") and "none" in text[:5]]
     return "; ".join(said) or "; ".join(text for name, text in lines if name == "gpu")
 
@@ -115,8 +117,9 @@ class NVIDIABackend(CPUBackend):
     kind = "cuda"
 
     def __init__(self):
-        if not any(device.kind == "cuda" for device in detect_available_devices()):
-            raise Unsupported(f"[NVIDIABackend] there is no GPU that heddle can use: {_why_no_gpu()}")
+        lines = list(_lines())  # the CPU is measured each time
+        if not _gpus(lines):
+            raise Unsupported(f"[NVIDIABackend] there is no GPU that heddle can use: {_why_no_gpu(lines)}")
 
 
 class _Missing:
