@@ -19,7 +19,7 @@ def test_demos_hold(capsys):
 
 
 def test_a_claim_that_does_not_hold_fails(capsys, monkeypatch):
-    monkeypatch.setitem(demos.DEMOS, "shapes", lambda quick: demos.training._holds(quick is None, "2 is 3"))
+    monkeypatch.setitem(demos.DEMOS, "shapes", lambda quick: demos.claim.holds(quick is None, "2 is 3"))
     assert main(["--quick", "shapes"]) == 1
     assert capsys.readouterr().out.split() == ["shapes", "FAILS", "0.0", "s", "2", "is", "3"]
 

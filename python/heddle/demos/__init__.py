@@ -6,7 +6,7 @@
 A demo raises AssertionError where the claim does not hold, and returns what it found as a text.
 """
 
-from heddle.demos import attention, training
+from heddle.demos import attention, claim, training
 
 DEMOS = {
     "flex": attention.flex,
@@ -23,4 +23,4 @@ ABSENT = {
     "mixtures": "training of mixtures of experts is not in heddle",
 }
 
-__all__ = ["ABSENT", "DEMOS"]
+__all__ = ["ABSENT", "DEMOS", "claim"]

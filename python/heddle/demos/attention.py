@@ -7,12 +7,8 @@ import tempfile
 import torch
 
 from heddle import attention, ops
+from heddle.demos.claim import holds
 from heddle.flex import compilations
-
-
-def _holds(claim, text):
-    if not claim:
-        raise AssertionError(text)
 
 
 def _inputs(heads, length, dim=32, seed=0):
@@ -47,7 +43,7 @@ def flex(quick):
         worst = max(worst, float((y - wanted).abs().max()))
     made = compilations() - before
     text = f"ALiBi in a window, {len(lengths)} lengths: {made} compiled, error {worst:.1e} beside float64"
-    _holds(made <= 1 and worst < 1e-5, text)
+    holds(made <= 1 and worst < 1e-5, text)
     return text
 
 
@@ -60,7 +56,7 @@ def sparse(quick):
     dense, _ = ops.flash_attention(*(each.transpose(1, 2) for each in (q, k, v)), causal=True)
     error = float((y - dense.transpose(1, 2)).norm() / dense.norm())
     text = f"{length:,} positions: {report.density:.0%} of the blocks hold {report.mass:.1%} of the attention"
-    _holds(report.path == "sparse" and report.least_mass >= 0.9 and error < 0.3, f"{text}; error {error:.2f}")
+    holds(report.path == "sparse" and report.least_mass >= 0.9 and error < 0.3, f"{text}; error {error:.2f}")
     return f"{text}, error {error:.2f}"
 
 
@@ -79,7 +75,7 @@ def streams(quick):
             layer(x)
             sizes.add(layer.state.nbytes)
     text = f"{length:,} positions: a memory of {max(sizes) / 1e3:.1f} kB"
-    _holds(max(sizes) <= 2 * (64 + 63) * 32 * 4 and torch.equal(whole, parts), text)
+    holds(max(sizes) <= 2 * (64 + 63) * 32 * 4 and torch.equal(whole, parts), text)
     return f"{text}; other cuts, the same bits"
 
 
@@ -106,5 +102,5 @@ def ring(quick):
     seen = torch.arange(length)[:, None] >= torch.arange(length)
     error = float((y - _exact(*_inputs(2, length), seen=seen)).abs().max())
     text = f"{ranks} processes of {-(-length // ranks)} positions each: error {error:.1e} beside float64"
-    _holds(error < 1e-5, text)
+    holds(error < 1e-5, text)
     return text

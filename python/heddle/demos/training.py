@@ -6,11 +6,7 @@ import torch
 
 import heddle
 from heddle import buckets, optim
-
-
-def _holds(claim, text):
-    if not claim:
-        raise AssertionError(text)
+from heddle.demos.claim import holds
 
 
 def _llama(quick):
@@ -47,7 +43,7 @@ def fusion(quick):
     made = model.generate(ids, **given)
     (row,) = heddle.patched(model).of("generate")
     text = f"{made.shape[1] - ids.shape[1]} tokens by {row.path}"
-    _holds(torch.equal(made, wanted) and row.calls == 1, f"{text}: others than transformers'")
+    holds(torch.equal(made, wanted) and row.calls == 1, f"{text}: others than transformers'")
     return f"{text}, those of transformers"
 
 
@@ -79,7 +75,7 @@ def optimizer(quick):
     said = ", ".join(f"{dtype} {each:.1f}" for dtype, each in sizes.items())
     text = f"bytes of states a parameter: {said}; {error:.0e} from torch's AdamW"
     same = all(torch.equal(each, results[0]) for each in results)
-    _holds(same and error < 1e-6 and sizes["int8"] < 2.2, text)
+    holds(same and error < 1e-6 and sizes["int8"] < 2.2, text)
     return f"{text}; every split, the same bits"
 
 
@@ -100,13 +96,13 @@ def memory(quick):
         least = managed.plan
     pairs = zip(model.parameters(), other.parameters(), strict=True)
     same = all(torch.equal(one.grad, two.grad) for one, two in pairs)
-    _holds(same, "gradients differ")
+    holds(same, "gradients differ")
     with heddle.memory.checkpoint(model, budget=1.0) as managed:
         for _ in range(3):
             step(model)
         all_kept = managed.plan
     text = f"peak of blocks {all_kept.peak / 1e6:.2f} -> {least.peak / 1e6:.2f} MB as planned"
-    _holds(least.peak < all_kept.peak, text)
+    holds(least.peak < all_kept.peak, text)
     return f"{text}; gradients have the same bits"
 
 
@@ -126,5 +122,5 @@ def shapes(quick):
             x = torch.randn(1, length, 8, generator=generator)
             worst = max(worst, float((module(x) - layer(x)).abs().max()))
     text = f"{len(set(lengths))} lengths in {len(edges.edges)} buckets, {edges.padding:.1%} padding"
-    _holds(edges.padding <= 0.1 and worst < 1e-6, f"{text}; outputs are {worst:.0e} apart")
+    holds(edges.padding <= 0.1 and worst < 1e-6, f"{text}; outputs are {worst:.0e} apart")
     return f"{text}; outputs as without"

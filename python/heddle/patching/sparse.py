@@ -22,47 +22,28 @@ def mask(*sizes, mask_function=causal_mask_function, attention_mask=None, **give
     return interface.mask(*sizes, mask_function=mask_function, attention_mask=attention_mask, **given)
 
 
-def _why_dense(module, query, key, attention_mask, dropout, is_causal, options):
+def _why_dense(module, query, key, attention_mask, options):
     """Returns why a call has nothing to leave out for sparse_prefill, or ""."""
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = options.get("is_causal")
+    causal = getattr(module, "is_causal", True) if causal is None else causal
     if attention_mask is not None or not causal:
         return "its mask is not causal alone"
     if query.shape[2] == 1:
         return "it has one query"
-    if dropout or any(options.get(name) not in (None, False) for name in _OTHERS):
+    if options.get("dropout") or any(options.get(name) not in (None, False) for name in _OTHERS):
         return "it has options that sparse_prefill lacks"
     return "" if query.shape[2] == key.shape[2] else "its cache has more keys than queries"
 
 
-def attend(
-    module,
-    query,
-    key,
-    value,
-    attention_mask,
-    dropout=0.0,
-    scaling=None,
-    is_causal=None,
-    **options,
-):
+def attend(module, query, key, value, attention_mask, **options):
     """The function of transformers' interface."""
     interface.refuse_shared(NAME)
-    reason = _why_dense(module, query, key, attention_mask, dropout, is_causal, options)
+    reason = _why_dense(module, query, key, attention_mask, options)
     if not reason:
-        return sparse_prefill(query, key, value, scale=scaling).transpose(1, 2), None
+        return sparse_prefill(query, key, value, scale=options.get("scaling")).transpose(1, 2), None
     if query.shape[2] > 1:
         _log.info('attn_implementation="heddle_sparse": a prompt in dense attention, since %s', reason)
-    return interface.attend(
-        module,
-        query,
-        key,
-        value,
-        attention_mask,
-        dropout=dropout,
-        scaling=scaling,
-        is_causal=is_causal,
-        **options,
-    )
+    return interface.attend(module, query, key, value, attention_mask, **options)
 
 
 AttentionInterface.register(NAME, attend)
