@@ -1,11 +1,9 @@
 #include "heddle/ops/recurrence/delta_rule.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "heddle/ir/rules.h"
-#include "heddle/ir/step.h"
+#include "heddle/ops/recurrence/head_states.h"
 
 namespace heddle::delta_rule {
 
@@ -14,7 +12,6 @@ std::vector<Case> cases();
 namespace {
 
 constexpr i32 kMostColumns = std::numeric_limits<i32>::max();
-constexpr i32 kRows = 16, kPart = 32;  // rows that are prepared at a time; rows of the state in a tile
 
 void infer(std::byte* args) {
   auto& a = as<DeltaRule>(args);
@@ -42,36 +39,16 @@ void infer(std::byte* args) {
   require_float(op, "y", a.y);
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
-  const auto& a = as<DeltaRule>(args);
-  return {{.kind = TileAxis::Kind::kIndex, .extent = a.sequences},
-          {.kind = TileAxis::Kind::kIndex, .extent = a.heads()},
-          {.extent = a.value_dim(), .unit = 16, .preferred = kPart}};
-}
-
-// The step record says which rows are a sequence's, and which slot.
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<DeltaRule>(args);
-  const i32 rows = a.x.size[0], head = t[1], dim = a.key_dim(), value = a.value_column(head);
-  const auto read = [&](const Tensor& tensor, i32 begin, i32 end) {
-    out.push_back(part_of(tensor, Access::kRead, {{0, rows}, {begin, end}}));
-  };
-  out.push_back(whole(a.step, Access::kRead));
-  out.push_back(whole(a.state, Access::kRead));
-  for (i32 column : {a.query_column(head), a.key_column(head)}) read(a.x, column, column + dim);
-  read(a.x, value + t[2], value + t[3]);
-  for (i32 column : {head, a.heads() + head}) read(a.gates, column, column + 1);
-  for (const Tensor* one : {&a.rate, &a.bias})
-    out.push_back(part_of(*one, Access::kRead, {{head, head + 1}}));
-  const i32 y = head * a.value_dim();
-  const std::initializer_list<std::array<i32, 2>> states = {
-      {0, a.memory.size[0]}, {head, head + 1}, {t[2], t[3]}, {0, dim}};
-  out.push_back(part_of(a.memory, Access::kRead, states));
-  for (Region region : {part_of(a.memory, Access::kWrite, states),
-                        part_of(a.y, Access::kWrite, {{0, rows}, {y + t[2], y + t[3]}})}) {
-    region.indexed = true;
-    out.push_back(region);
-  }
+  HeadStateRegions r{a, t, out};
+  const i32 head = r.head(), value = a.value_column(head);
+  r.records();
+  for (i32 column : {a.query_column(head), a.key_column(head)}) r.columns(a.x, column, column + a.key_dim());
+  r.columns(a.x, value + t[2], value + t[3]);
+  for (i32 column : {head, a.heads() + head}) r.columns(a.gates, column, column + 1);
+  for (const Tensor* one : {&a.rate, &a.bias}) r.of_head(*one);
+  r.states_and_result();
 }
 
 double flops(const std::byte* args, const TileCoord& t) {
@@ -81,7 +58,7 @@ double flops(const std::byte* args, const TileCoord& t) {
 
 i64 scratch(const std::byte* args, const TileCoord& t) {
   const i64 count = t[3] - t[2], dim = as<DeltaRule>(args).key_dim();
-  return 4 * (count * dim + 2 * kRows * (dim + 1) + count);
+  return 4 * (count * dim + 2 * kPreparedRows * (dim + 1) + count);
 }
 
 // Vectors of one row and head.
@@ -109,38 +86,20 @@ struct Reference {
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<DeltaRule>(args);
-  const auto& host = *reinterpret_cast<const StepHost*>(values.bytes(a.step.buffer));
-  const auto& device = *reinterpret_cast<const StepDevice*>(values.bytes(a.state.buffer));
   const Reference rows{a, values.read(a.x), values.read(a.gates), values.read(a.rate), values.read(a.bias)};
-  auto memory = values.read(a.memory), y = values.read(a.y);
-  const size_t dim = size_t(a.key_dim()), count = size_t(a.value_dim()), size = dim * count;
-  for (i32 s = 0; s < host.sequences; ++s)
-    for (i32 head = 0; head < a.heads(); ++head) {
-      const StepSequence& sequence = *host.sequence(s);
-      const i32 first = sequence.row_begin, last = first + sequence.row_count;
-      const auto place = [&](i32 position) {
-        const i32 at = (2 * sequence.slot + position % 2) * a.heads() + head;
-        return std::span(memory).subspan(size_t(at) * size, size);
-      };
-      const i32 start = device.position()[first];
-      std::vector<double> state(size);
-      if (start > 0) std::ranges::copy(place(start - 1), state.begin());
-      for (i32 row = first; row < last; ++row) {
-        const auto key = rows.unit(row, a.key_column(head)), query = rows.unit(row, a.query_column(head));
-        const double beta = 1 / (1 + std::exp(-rows.gate(row, head))), decay = rows.decay(row, head);
-        for (size_t j = 0; j < count; ++j) {
-          const auto of = std::span(state).subspan(j * dim, dim);
-          double found = 0, answer = 0;
-          for (size_t i = 0; i < dim; ++i) found += (of[i] *= decay) * key[i];
-          const double change = beta * (rows.at(row, a.value_column(head) + i32(j)) - found);
-          for (size_t i = 0; i < dim; ++i) answer += (of[i] += change * key[i]) * query[i];
-          y[size_t(row) * size_t(a.y.last()) + size_t(head) * count + j] = answer / std::sqrt(double(dim));
-        }
-      }
-      std::ranges::copy(state, place(start + last - first - 1).begin());
+  const size_t dim = size_t(a.key_dim());
+  each_head_state(a, values, [&](i32 head, i32 row, std::span<double> state, std::span<double> y) {
+    const auto key = rows.unit(row, a.key_column(head)), query = rows.unit(row, a.query_column(head));
+    const double beta = 1 / (1 + std::exp(-rows.gate(row, head))), decay = rows.decay(row, head);
+    for (size_t j = 0; j < y.size(); ++j) {
+      const auto of = state.subspan(j * dim, dim);
+      double found = 0, answer = 0;
+      for (size_t i = 0; i < dim; ++i) found += (of[i] *= decay) * key[i];
+      const double change = beta * (rows.at(row, a.value_column(head) + i32(j)) - found);
+      for (size_t i = 0; i < dim; ++i) answer += (of[i] += change * key[i]) * query[i];
+      y[j] = answer / std::sqrt(double(dim));
     }
-  values.write(a.memory, memory);
-  values.write(a.y, y);
+  });
 }
 
 }  // namespace
@@ -150,7 +109,7 @@ const OpSpec& op() {
     OpSpec op =
         op_of<DeltaRule>("delta_rule", "the gated delta rule over a step's rows, with states in memory");
     op.infer = infer;
-    op.axes = axes;
+    op.axes = head_state_axes<DeltaRule>;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;

@@ -4,16 +4,13 @@
 #include <cmath>
 #include <limits>
 
-#include "heddle/ir/rules.h"
-#include "heddle/ir/step.h"
+#include "heddle/ops/recurrence/head_states.h"
 
 namespace heddle::mamba2_scan {
 
 std::vector<Case> cases();
 
 namespace {
-
-constexpr i32 kRows = 16, kPart = 32;  // rows that are prepared at a time; rows of the state in a tile
 
 void infer(std::byte* args) {
   auto& a = as<Mamba2Scan>(args);
@@ -43,35 +40,16 @@ void infer(std::byte* args) {
   require_float(op, "y", a.y);
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
-  const auto& a = as<Mamba2Scan>(args);
-  return {{.kind = TileAxis::Kind::kIndex, .extent = a.sequences},
-          {.kind = TileAxis::Kind::kIndex, .extent = a.heads()},
-          {.extent = a.head_dim(), .unit = 16, .preferred = kPart}};
-}
-
-// The step record says which rows are a sequence's, and which slot.
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<Mamba2Scan>(args);
-  const i32 rows = a.x.size[0], head = t[1], dim = a.state_dim(), value = a.value_column(head);
-  const auto read = [&](const Tensor& tensor, i32 begin, i32 end) {
-    out.push_back(part_of(tensor, Access::kRead, {{0, rows}, {begin, end}}));
-  };
-  out.push_back(whole(a.step, Access::kRead));
-  out.push_back(whole(a.state, Access::kRead));
-  read(a.x, value + t[2], value + t[3]);
-  for (i32 column : {a.b_column(head), a.c_column(head)}) read(a.x, column, column + dim);
-  read(a.dt, head, head + 1);
-  for (const Tensor* one : {&a.rate, &a.bias, &a.skip})
-    out.push_back(part_of(*one, Access::kRead, {{head, head + 1}}));
-  const std::initializer_list<std::array<i32, 2>> states = {
-      {0, a.memory.size[0]}, {head, head + 1}, {t[2], t[3]}, {0, dim}};
-  out.push_back(part_of(a.memory, Access::kRead, states));
-  for (Region region : {part_of(a.memory, Access::kWrite, states),
-                        part_of(a.y, Access::kWrite, {{0, rows}, {value + t[2], value + t[3]}})}) {
-    region.indexed = true;
-    out.push_back(region);
-  }
+  HeadStateRegions r{a, t, out};
+  const i32 head = r.head(), value = a.value_column(head);
+  r.records();
+  r.columns(a.x, value + t[2], value + t[3]);
+  for (i32 column : {a.b_column(head), a.c_column(head)}) r.columns(a.x, column, column + a.state_dim());
+  r.columns(a.dt, head, head + 1);
+  for (const Tensor* one : {&a.rate, &a.bias, &a.skip}) r.of_head(*one);
+  r.states_and_result();
 }
 
 double flops(const std::byte* args, const TileCoord& t) {
@@ -80,7 +58,7 @@ double flops(const std::byte* args, const TileCoord& t) {
 }
 
 i64 scratch(const std::byte* args, const TileCoord& t) {
-  return i64(4) * (t[3] - t[2]) * (as<Mamba2Scan>(args).state_dim() + 2 * kRows);
+  return i64(4) * (t[3] - t[2]) * (as<Mamba2Scan>(args).state_dim() + 2 * kPreparedRows);
 }
 
 struct Reference {
@@ -108,30 +86,13 @@ struct Reference {
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Mamba2Scan>(args);
-  const auto& host = *reinterpret_cast<const StepHost*>(values.bytes(a.step.buffer));
-  const auto& device = *reinterpret_cast<const StepDevice*>(values.bytes(a.state.buffer));
   const Reference rows{
       a, values.read(a.x), values.read(a.dt), values.read(a.rate), values.read(a.bias), values.read(a.skip)};
-  auto memory = values.read(a.memory), y = values.read(a.y);
   const size_t dim = size_t(a.state_dim());
-  for (i32 s = 0; s < host.sequences; ++s)
-    for (i32 column = 0; column < a.y.last(); ++column) {
-      const StepSequence& sequence = *host.sequence(s);
-      const i32 first = sequence.row_begin, last = first + sequence.row_count;
-      const auto place = [&](i32 position) {
-        const i64 at = i64(2 * sequence.slot + position % 2) * a.y.last() + column;
-        return std::span(memory).subspan(size_t(at) * dim, dim);
-      };
-      const i32 start = device.position()[first];
-      std::vector<double> state(dim);
-      if (start > 0) std::ranges::copy(place(start - 1), state.begin());
-      for (i32 row = first; row < last; ++row)
-        y[size_t(row) * size_t(a.y.last()) + size_t(column)] =
-            rows.go_on(state, row, column / a.head_dim(), column);
-      std::ranges::copy(state, place(start + last - first - 1).begin());
-    }
-  values.write(a.memory, memory);
-  values.write(a.y, y);
+  each_head_state(a, values, [&](i32 head, i32 row, std::span<double> state, std::span<double> y) {
+    for (size_t m = 0; m < y.size(); ++m)
+      y[m] = rows.go_on(state.subspan(m * dim, dim), row, head, a.value_column(head) + i32(m));
+  });
 }
 
 }  // namespace
@@ -141,7 +102,7 @@ const OpSpec& op() {
     OpSpec op = op_of<Mamba2Scan>("mamba2_scan",
                                   "the state space of Mamba-2 over a step's rows, with states in memory");
     op.infer = infer;
-    op.axes = axes;
+    op.axes = head_state_axes<Mamba2Scan>;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;
