@@ -59,6 +59,7 @@ PYTHON_LAYERS = {
     "heddle.distributed": 6,
     "heddle.env": 6,
     "heddle.flex": 6,
+    "heddle.float8": 6,
     "heddle.memory": 6,
     "heddle.optim": 6,
     "heddle.power": 6,

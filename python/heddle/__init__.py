@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from heddle import buckets as buckets
     from heddle import distributed as distributed
     from heddle import env as env
+    from heddle import float8 as float8
     from heddle import hardware as hardware
     from heddle import memory as memory
     from heddle import model as model
@@ -115,6 +116,7 @@ _MODULES = (
     "buckets",
     "distributed",
     "env",
+    "float8",
     "hardware",
     "memory",
     "model",

@@ -7,6 +7,7 @@ import torch
 
 from heddle.display import fitted, table
 from heddle.errors import named
+from heddle.float8.convert import float8_paths
 from heddle.memory import choice_of
 from heddle.patching.module_paths import module_paths
 
@@ -71,12 +72,13 @@ def _blocks(model):
 @named
 def explain(model: torch.nn.Module) -> Explanation:
     """Says which path each module of a model takes that heddle has something for, and why: its norms, MLPs,
-    attention and loss, patched or not, its generate, and its blocks where heddle.memory plans them.
+    attention and loss, patched or not, its generate, its blocks where heddle.memory plans them, and its
+    linear layers where they were converted to FP8.
 
     Nothing of the model changes. Modules that are alike share a row.
     """
     found = {}
-    for name, *rest in (*module_paths(model), *_blocks(model)):
+    for name, *rest in (*module_paths(model), *_blocks(model), *float8_paths(model)):
         pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
         found.setdefault((pattern, *rest[:-1]), []).append((name, rest[-1]))
     rows = []

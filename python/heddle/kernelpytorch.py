@@ -5,10 +5,12 @@ import weakref
 
 import torch
 
-from heddle import attention, buckets, hardware, memory, ops, optim
+from heddle import attention, buckets, float8, hardware, memory, ops, optim
 from heddle.errors import InvalidArgument, UnknownName, Unsupported
 from heddle.patching import patch
 
+FP8Format = float8.FP8Format
+convert_model_to_fp8, create_fp8_trainer = float8.convert_model_to_fp8, float8.create_fp8_trainer
 LongSequenceOptimizer = attention.LongSequenceOptimizer
 SegmentedAttentionMemory = attention.SegmentedAttentionMemory
 HardwareAbstractionLayer = hardware.HardwareAbstractionLayer
@@ -17,8 +19,6 @@ NVIDIABackend, AMDBackend, TPUBackend = (hardware.NVIDIABackend, hardware.AMDBac
 
 # Names of features that heddle lacks, with what there is instead.
 _MISSING = {
-    "create_fp8_trainer": "training in FP8; heddle.ops.quantize and matmul have its products",
-    "convert_model_to_fp8": "training in FP8; heddle.ops.quantize and matmul have its products",
     "DynamicMemoryPool": "a memory pool; torch's caching allocator has one",
 }
 

@@ -66,13 +66,23 @@ def test_states_fit_the_limit_of_the_host(limit, dtype):
     assert made.param_groups[1]["weight_decay"] == 0.0
 
 
+def test_formats_of_fp8_are_gradients_of_recipes():
+    model = torch.nn.Sequential(torch.nn.Linear(4096, 4096, device="meta"))
+    assert kp.convert_model_to_fp8(model)[0].float8.gradients == "e5m2"
+    both = (kp.FP8Format.E4M3, kp.FP8Format.E4M3)
+    model = kp.convert_model_to_fp8(torch.nn.Linear(4096, 4096, device="meta"), *both)
+    assert kp.create_fp8_trainer(model).model.float8.gradients == "e4m3"
+    with pytest.raises(heddle.Unsupported, match="must be E4M3 or HYBRID"):
+        kp.create_fp8_trainer(model=torch.nn.Linear(16, 16), forward_format=kp.FP8Format.E5M2)
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "said"),
     [
         (
-            lambda: kp.create_fp8_trainer,
+            lambda: kp.DynamicMemoryPool,
             heddle.Unsupported,
-            "create_fp8_trainer: heddle lacks training in FP8",
+            "DynamicMemoryPool: heddle lacks a memory pool",
         ),
         (lambda: kp.create_magic, heddle.UnknownName, "has no create_magic"),
         (lambda: kp.create_ring_attention(30, 4, 9), heddle.InvalidArgument, "d_model is 30 and num_heads 4"),

@@ -17,9 +17,9 @@ DEMOS = {
     "optimizer": training.optimizer,
     "memory": training.memory,
     "shapes": training.shapes,
+    "fp8": training.fp8,
 }
 ABSENT = {
-    "fp8": "training in FP8 is not in heddle",
     "mixtures": "training of mixtures of experts is not in heddle",
 }
 

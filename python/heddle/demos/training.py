@@ -1,11 +1,11 @@
-"""Demos of models: decoding in one program, offloaded optimizers, plans of memory, shapes in buckets."""
+"""Demos of models: decoding in one program, offloaded optimizers, plans of memory, shapes in buckets, FP8."""
 
 import copy
 
 import torch
 
 import heddle
-from heddle import buckets, optim
+from heddle import buckets, float8, optim
 from heddle.demos.claim import holds
 
 
@@ -124,3 +124,40 @@ def shapes(quick):
     text = f"{len(set(lengths))} lengths in {len(edges.edges)} buckets, {edges.padding:.1%} padding"
     holds(edges.padding <= 0.1 and worst < 1e-6, f"{text}; outputs are {worst:.0e} apart")
     return f"{text}; outputs as without"
+
+
+def fp8(quick):
+    """Training in FP8 reaches the loss of training without."""
+    steps, vocabulary, width = (150, 32, 64) if quick else (1000, 128, 256)
+    generator = torch.Generator().manual_seed(0)
+    after = torch.randperm(vocabulary, generator=generator)
+    batches = []
+    for _ in range(steps):
+        x = torch.randint(vocabulary, (4, 48), generator=generator)
+        other = torch.randint(vocabulary, x.shape, generator=generator)
+        batches.append((x, torch.where(torch.rand(x.shape, generator=generator) < 0.75, after[x], other)))
+    losses = {}
+    for recipe in (None, *float8.RECIPES):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(
+            torch.nn.Embedding(vocabulary, width),
+            torch.nn.Linear(width, 4 * width),
+            torch.nn.SiLU(),
+            torch.nn.Linear(4 * width, vocabulary),
+        )
+        if recipe:
+            config = float8.Float8Config(recipe, "e5m2", always=True)
+            float8.convert_to_float8_training(model, config=config)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+        with float8.Float8Trainer(model) as trainer:
+            found = []
+            for batch in batches:
+                found.append(float(trainer.training_step(*batch)))
+                trainer.optimizer_step(optimizer)
+        losses[recipe] = sum(found[-50:]) / 50
+    wanted = losses.pop(None)
+    worst = max(abs(each / wanted - 1) for each in losses.values())
+    said = ", ".join(f"{name} {each:.4f}" for name, each in losses.items())
+    text = f"loss after {steps} steps {wanted:.4f}; in FP8 (here emulated): {said}"
+    holds(worst < 0.005, text)
+    return text
