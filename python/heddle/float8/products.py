@@ -34,4 +34,9 @@ def multiply(a, b, dtype, fast=False):
     if _of_torch(a, b, dtype):
         return _by_torch(a, b, dtype, fast)
     y = torch.empty(a.codes.shape[0], b.codes.shape[0], dtype=dtype, device=a.codes.device)
-    return ops.scaled_mm(a.codes, b.codes.t(), a.scales, b.scales.t(), fast_sums=fast, out=y)
+    scales = b.scales.t()
+    if (
+        scales.shape[0] > 1 and scales.shape[1] == b.codes.shape[0]
+    ):  # the kernel brings them in words of a row
+        scales = scales.contiguous()
+    return ops.scaled_mm(a.codes, b.codes.t(), a.scales, scales, fast_sums=fast, out=y)
