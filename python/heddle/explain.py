@@ -1,5 +1,6 @@
 """Which path each module of a model takes, and why: the table of heddle.explain."""
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from heddle.errors import named
 from heddle.float8.convert import float8_paths
 from heddle.memory import choice_of
 from heddle.patching.module_paths import module_paths
+from heddle.quant.qat import few_bits_paths
 from heddle.quant.sparse_linear import sparse_paths
 
 _HEADS = ("modules", "class", "path", "calls", "reason, or from which sizes it pays")
@@ -74,13 +76,13 @@ def _blocks(model):
 def explain(model: torch.nn.Module) -> Explanation:
     """Says which path each module of a model takes that heddle has something for, and why: its norms, MLPs,
     attention and loss, patched or not, its generate, its blocks where heddle.memory plans them, and its
-    linear layers where they were converted to FP8 or pruned.
+    linear layers where they were converted to FP8, pruned, quantised or prepared for QAT.
 
     Nothing of the model changes. Modules that are alike share a row.
     """
     found = {}
-    every = (*module_paths(model), *_blocks(model), *float8_paths(model), *sparse_paths(model))
-    for name, *rest in every:
+    others = (each(model) for each in (_blocks, float8_paths, sparse_paths, few_bits_paths))
+    for name, *rest in itertools.chain(module_paths(model), *others):
         pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
         found.setdefault((pattern, *rest[:-1]), []).append((name, rest[-1]))
     rows = []

@@ -11,12 +11,15 @@ from heddle.quant.convert import quantize_folder
 from heddle.quant.formats import FORMATS, Format, format_named
 from heddle.quant.linear import QuantLinear, quantize_
 from heddle.quant.prune import StructuredSparsity24, prune_2_4_
+from heddle.quant.qat import QAT, QatLinear
 from heddle.quant.sparse_linear import SparseLinear, revert_2_4
 
 __all__ = [
     "FORMATS",
+    "QAT",
     "Allocation",
     "Format",
+    "QatLinear",
     "QuantLinear",
     "SparseLinear",
     "StructuredSparsity24",

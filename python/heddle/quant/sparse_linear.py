@@ -87,12 +87,16 @@ class SparseLinear(nn.Linear):
             self.sparse_calls[reason] += 1
         if not reason:
             return nn.functional.linear(x, self._compressed(self._dtype_of(x)), self.bias)
+        return nn.functional.linear(x, self.trained_weight(), self.bias)
+
+    def trained_weight(self):
+        """The weight, whose gradient is zero at its zeros."""
         weight = self.weight
-        if torch.is_grad_enabled() and weight.requires_grad:
-            if not torch.compiler.is_compiling():
-                _TRAINED[weight] = self.mask_2_4
-            weight = _Frozen.apply(weight, self.mask_2_4)
-        return nn.functional.linear(x, weight, self.bias)
+        if not (torch.is_grad_enabled() and weight.requires_grad):
+            return weight
+        if not torch.compiler.is_compiling():
+            _TRAINED[weight] = self.mask_2_4
+        return _Frozen.apply(weight, self.mask_2_4)
 
     @staticmethod
     def _dtype_of(x):
@@ -154,7 +158,7 @@ def revert_2_4(model):
 def sparse_paths(model):
     """Yields (name, class, path, reason, from which sizes it pays, calls) of layers, for heddle.explain."""
     for name, module in model.named_modules():
-        if not isinstance(module, SparseLinear):
+        if type(module) is not SparseLinear:
             continue
         pays = sparse_gain.pays(*module.weight.shape) if module.weight.device.type == "cuda" else ""
         for reason, calls in (module.sparse_calls or collections.Counter({"": 0})).items():
