@@ -16,8 +16,11 @@
 #include "heddle/ops/flash_attention/flash_attention.h"
 #include "heddle/ops/flash_attention/flash_attention_backward.h"
 #include "heddle/ops/matmul/bmm.h"
+#include "heddle/ops/matmul/grouped_matmul.h"
+#include "heddle/ops/matmul/grouped_terms.h"
 #include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/matmul/operand_copy.h"
+#include "heddle/ops/matmul/product_kernel.h"
 #include "heddle/ops/matmul/scaled_mm.h"
 #include "tests/kernels/h100.h"
 
@@ -243,6 +246,40 @@ TEST(WholeKernel, MultipliesCodesByWarps) {
       EXPECT_GE(config.at("stages"), 3) << config.text();
     }
   }
+}
+
+// Tiles have rows of one group, so that no CTAs share rows, and ends must be known to be multiples of a tile's.
+TEST(WholeKernel, TakesGroupsOfWholeTiles) {
+  constexpr i32 kGroups = 8, kRows = 2048, kInner = 768, kOuter = 1536;
+  const auto matrix = [](i32 rows, i32 columns) {
+    return Matrix{.data = dense(DType::kBf16, {rows, columns})};
+  };
+  GroupedMatmul rows{.a = matrix(kRows, kInner),
+                     .b = {.data = dense(DType::kBf16, {kGroups, kOuter, kInner}), .transposed = true},
+                     .ends = dense(DType::kI32, {kGroups}),
+                     .y = dense(DType::kBf16, {kRows, kOuter}),
+                     .unit = kGroupUnit};
+  GroupedTerms terms{.a = {.data = dense(DType::kBf16, {kRows, kOuter}), .transposed = true},
+                     .b = matrix(kRows, kInner),
+                     .ends = rows.ends,
+                     .y = dense(DType::kBf16, {kGroups, kOuter, kInner}),
+                     .unit = kGroupUnit};
+  const auto plan_of_groups = [](const char* op, const std::byte* args, const OpConfig& config) {
+    return get_op(op).kernel(args, h100(), config);
+  };
+  for (const auto& [op, args] : {std::pair("grouped_matmul", bytes(rows)), {"grouped_terms", bytes(terms)}}) {
+    const std::vector<OpConfig> all = configs_of(get_op(op), args, {.gpu = true, .kernels = &h100()});
+    ASSERT_FALSE(all.empty()) << op;
+    for (const OpConfig& config : all) {
+      const KernelPlan plan = plan_of_groups(op, args, config);
+      EXPECT_EQ(plan.why_not, "") << op;
+      EXPECT_EQ(plan.launches.at(0).cluster, 1u) << op << ": " << config.text();
+      EXPECT_FALSE(config.reorders()) << op << ": " << config.text();
+    }
+  }
+  rows.unit = terms.unit = kGroupUnit / 2;
+  EXPECT_NE(plan_of_groups("grouped_matmul", bytes(rows), {}).why_not, "");
+  EXPECT_NE(plan_of_groups("grouped_terms", bytes(terms), {}).why_not, "");
 }
 
 // A prompt may be cut anywhere: what decides between sums of different order must not be its rows.

@@ -3,6 +3,7 @@
 // two along N that share those of a, or some that have parts of k. CTAs go from tile to tile, of all batches; sums leave by bulk stores while the next tile is
 // multiplied. Bulk copies fill what lies outside of a matrix with zeros and clip what is stored. A sum has its terms in the order of
 // k, in each of kSplit parts of them. No other constant but kPromotes and kScales changes a bit.
+// Grouped ops find the group of a tile, or the terms of a group, in memory: tiles have rows of one group, and slabs terms of one.
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"
@@ -58,6 +59,7 @@ constexpr arch::Terms terms_of(DType a, DType b) {
 }
 
 #include "heddle/ops/matmul/scales_at.cuh"
+#include "heddle/ops/matmul/tile_places.cuh"
 
 // Adds a thread's sums of one slab to others: as they are, or times the scales of its two rows and of every 64 columns.
 template <i32 kScales, i32 kColumns>
@@ -195,6 +197,8 @@ struct Kernel {
   static constexpr DType kOut = kTypes.y.dtype;
   static constexpr arch::Terms kTerms = terms_of(kTypes.a.data.dtype, kTypes.b.data.dtype);
   static constexpr bool kBatched = kTypes.y.rank == 3;
+  static constexpr bool kGrouped =
+      requires(const Args& args) { args.ends; };  // rows are, or with batches terms
   static constexpr bool kTurned = Config::kTurned != 0;
   // k is adjacent.
   static constexpr bool kRowsA = kTurned ? kTypes.b.transposed : !kTypes.a.transposed,
@@ -269,6 +273,23 @@ struct Kernel {
       const i32 batch = kBatched ? t / (rows * columns) : 0;
       return {tile::GroupedRaster{rows, columns, 8}.at(kBatched ? t - batch * (rows * columns) : t), batch};
     }
+    // The slab that a tile begins with, its stages, and its matrix of b.
+    struct Work {
+      i32 first, steps, matrix;
+    };
+    Work work(const Args& a, const Place& tile) const {
+      if constexpr (kGrouped) {
+        const GroupEnds groups(a.ends);
+        if constexpr (kBatched) {
+          const i32 begin = groups.begin(tile.batch), terms = groups.end(tile.batch) - begin;
+          return {begin / kSlabK, terms / (kSlabK * kSlabs), tile.batch};
+        }
+        const i32 group = groups.of(tile.row * kRows);
+        return {0, group < groups.count ? steps : 0, group};
+      } else {
+        return {first, steps, tile.batch};
+      }
+    }
     // The row and the column that this CTA begins with in a cluster's tile.
     i32 row_of(const tile::TileAt& tile) const {
       return (tile.row * kCluster + i32(kSplit > 1 ? 0 : rank % kCluster)) * kRows;
@@ -294,7 +315,7 @@ struct Kernel {
     const Sizes sizes(a);
     if (threadIdx.x < 128) {
       enter<Kernel, "bring">();
-      if (threadIdx.x == 0) produce(ring, sizes, maps);
+      if (threadIdx.x == 0) produce(ring, sizes, a, maps);
     } else {
       enter<Kernel, "multiply">();
       multiply(ring, sizes, a, maps);
@@ -302,38 +323,27 @@ struct Kernel {
     if constexpr (kInCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
   }
 
-  static void produce(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
+  static void produce(const Ring& ring, const Sizes& sizes, const Args& a, const TensorMap* maps) {
     typename Ring::Place place;
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
       const typename Sizes::Place tile = sizes.place(t);
       const i32 m = sizes.row_of(tile), n = sizes.column_of(tile);
+      const typename Sizes::Work work = sizes.work(a, tile);
 #pragma unroll 1
-      for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
+      for (i32 step = 0; step < work.steps; ++step, place.next()) {
         ring.begin(place, kSlabs * (kBrought * 128 + kTileB.bytes()));
 #pragma unroll
         for (i32 s = 0; s < kSlabs; ++s) {
           const arch::OnChip to = ring.slot(place) + s * kSlab;
-          const i32 k = (sizes.first + step * kSlabs + s) * kSlabK;
-          bring_a(to, ring.full(place), maps, corner(m, k, tile.batch), kSharing > 1 ? sizes.rank : 0);
-          bring_b(to + kTileA.bytes(), ring.full(place), maps + 1, corner(n, k, tile.batch),
+          const i32 k = (work.first + step * kSlabs + s) * kSlabK;
+          bring_a(to, ring.full(place), maps, corner<kTypes.a.data.rank>(m, k, tile.batch),
                   kSharing > 1 ? sizes.rank : 0);
+          bring_b(to + kTileA.bytes(), ring.full(place), maps + 1,
+                  corner<kTypes.b.data.rank>(n, k, work.matrix), kSharing > 1 ? sizes.rank : 0);
         }
       }
     }
-  }
-  // A box's place: (across, along) k in x and y, and the batch.
-  static auto corner(i32 x, i32 y, i32 batch) {
-    if constexpr (kBatched)
-      return arch::Corner3{x, y, batch};
-    else
-      return arch::Corner2{x, y};
-  }
-  template <class Corner>
-  static Corner turned(Corner at) {
-    const i32 x = at.x;
-    at.x = at.y, at.y = x;
-    return at;
   }
   // Each CTA of those that share an operand brings its part to all of them.
   template <class Corner>
@@ -397,12 +407,13 @@ struct Kernel {
     for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
       const typename Sizes::Place tile = sizes.place(t);
       const i32 m = sizes.row_of(tile) + i32(group) * kBlocks * 64, n = sizes.column_of(tile);
+      const i32 steps = sizes.work(a, tile).steps;
       Sums sums;
       if constexpr (kPromotes)
-        add_promoted(sums[0], ring, place, release, sizes.steps, group,
-                     Walk(a, m, n, sizes.steps, chip() + (kBudget.offset("scales") + group * Walk::kBytes)));
+        add_promoted(sums[0], ring, place, release, steps, group,
+                     Walk(a, m, n, steps, chip() + (kBudget.offset("scales") + group * Walk::kBytes)));
       else
-        add_in_place(sums, ring, place, release, sizes.steps, group);
+        add_in_place(sums, ring, place, release, steps, group);
 #pragma unroll
       for (i32 block = 0; block < kBlocks; ++block) {
         const Target target{stage, maps + 2, &a, 1 + group, m + block * 64, tile.batch};
@@ -414,6 +425,8 @@ struct Kernel {
   template <class Release>
   static void add_in_place(Sums& sums, const Ring& ring, typename Ring::Place& place, const Release& release,
                            i32 steps, u32 group) {
+    if constexpr (kGrouped)
+      if (steps == 0) return clear(sums);
     keep_blocks(sums);
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step, place.next()) {
@@ -501,6 +514,12 @@ struct Kernel {
       tile_mma<kTerms, kTileA, kTileB>(sums[block], rows_of(slab, group, block),
                                        arch::descriptor<kTileB>(slab + kTileA.bytes()), add);
   }
+  static void clear(Sums& sums) {
+#pragma unroll
+    for (auto& block : sums)
+#pragma unroll
+      for (float& sum : block) sum = 0;
+  }
   static void keep_blocks(Sums& sums) {
 #pragma unroll
     for (i32 block = 0; block < kBlocks; ++block) arch::keep(sums[block]);
@@ -556,8 +575,10 @@ struct Kernel {
   }
   template <i32 kThese>
   static void store_part(const float* sums, const Target& to, i32 n) {
-    store_sums<kOut, kTurned>(reinterpret_cast<const float(&)[kThese / 2]>(*sums), to.stage, to.map,
-                              kTurned ? corner(to.m, n, to.batch) : corner(n, to.m, to.batch), to.barrier);
+    store_sums<kOut, kTurned>(
+        reinterpret_cast<const float(&)[kThese / 2]>(*sums), to.stage, to.map,
+        kTurned ? corner<kTypes.y.rank>(to.m, n, to.batch) : corner<kTypes.y.rank>(n, to.m, to.batch),
+        to.barrier);
   }
   // Stores the columns of a group from kFirst on.
   template <i32 kFirst>

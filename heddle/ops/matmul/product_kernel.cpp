@@ -95,6 +95,8 @@ i64 slab_terms(const ProductCall& call) {
 bool fits(const Shape& shape, const ProductCall& call) {
   const bool along_k = call.b.transposed;
   if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
+  if (call.is_grouped && (shape.sharing() > 1 || shape.split > 1 || shape.brought != shape.rows))
+    return false;
   if (call.promotes && shape.columns > kMostPromoted) return false;
   if (call.scales == 2 && shape.columns % 64 != 0) return false;
   if (shape.split > 1 &&
@@ -156,6 +158,8 @@ std::string why_not(const ProductCall& call, const KernelTarget& target) {
   if (std::string why = why_not_sm90(target); !why.empty()) return why;
   if (!call.why_not.empty()) return call.why_not;
   if (std::string why = why_operands(call); !why.empty()) return why;
+  if (call.is_grouped && (copies_of(call) != 0 || is_stored_by_threads(call.y)))
+    return "a, b or y has lines or begins that are no multiples of 16 bytes";
   constexpr i64 kFew =
       64 * 64;  // 33 x 33 x 33 takes 5.7 us by tiles, 7.6 with copies; 129 x 129 x 129 9.3 and 7.9 (H200)
   if (copies_of(call) != 0 && i64(call.columns) * call.terms <= kFew)
@@ -178,8 +182,8 @@ double lines_for(const Tensor& data) {
 // others take other tiles was not measured: batches, few rows, f32, and operands that are copied.
 bool is_cut(const ProductCall& call) {
   constexpr i32 kMeasuredRows = 128;
-  if (call.is_fp8 || call.is_tf32 || call.batches > 1 || call.rows < kMeasuredRows || copies_of(call) != 0 ||
-      is_stored_by_threads(call.y))
+  if (call.is_fp8 || call.is_tf32 || call.is_grouped || call.batches > 1 || call.rows < kMeasuredRows ||
+      copies_of(call) != 0 || is_stored_by_threads(call.y))
     return false;
   return line_unit(call.a.data) < kSlabBytes || line_unit(call.b.data) < kSlabBytes;
 }

@@ -1,0 +1,39 @@
+// Tile body of grouped_terms: rows and columns of one group's product. Included once per target, inside its namespace.
+namespace grouped_terms {
+
+struct Body {
+  // A matrix's terms from `begin` to `end`, which are its dimension d as it lies in memory.
+  static Matrix terms_of(Matrix matrix, i32 d, i32 begin, i32 end) {
+    Tensor& data = matrix.data;
+    const i64 skipped = begin * data.stride[d] * size_of(data.dtype);
+    data.data += skipped, data.offset += skipped;
+    data.size[d] = end - begin;
+    return matrix;
+  }
+
+  template <class Block>
+  static void run(Block& block, const GroupedTerms& a, const TileCoord& t) {
+    block.inputs();
+    const GroupedTermsTile tile(a, t[0]);
+    const i32* ends = block.ints(a.ends);
+    const i32 begin = tile.group == 0 ? 0 : ends[tile.group - 1], end = ends[tile.group];
+    if (end <= begin) {
+      for (i32 row = tile.begin; row < tile.end; ++row) {
+        auto y = block.row(a.y, tile.group, row).from(t[1]);
+        block.map(t[2] - t[1], [&](auto i) { y.store(i, 0.0f); });
+      }
+      return;
+    }
+    auto product = block.fragment(tile.begin, tile.end - tile.begin, t[1], t[2] - t[1]);
+    block.mma(product, terms_of(a.a, a.a.transposed ? 0 : 1, begin, end),
+              terms_of(a.b, a.b.transposed ? 1 : 0, begin, end));
+    block.sync();
+    block.map_rows(
+        product.rows, product.cols, [&](i32 m, auto i) { return product.row(m).load(i); },
+        [&](i32 m, auto i, auto value) {
+          block.row(a.y, tile.group, tile.begin + m).from(product.n0).store(i, value);
+        });
+  }
+};
+
+}  // namespace grouped_terms

@@ -1,0 +1,44 @@
+// y[i] = a b over the terms of group i: the gradients of the matrices of grouped_matmul. Group i has the terms from ends[i - 1] to
+// ends[i], which the device knows alone; one without terms gets 0.
+#pragma once
+
+#include "heddle/ir/matrices.h"
+
+namespace heddle {
+
+struct GroupedTerms {
+  Matrix a;      // [M, K]
+  Matrix b;      // [K, N]
+  Tensor ends;   // i32 [G], ascending, at most K
+  Tensor y;      // [G, M, N]
+  i32 unit = 1;  // ends are multiples of it; its kernel needs kGroupUnit
+
+  i32 batches() const { return y.size[0]; }
+  i32 rows() const { return y.size[1]; }
+  i32 columns() const { return y.size[2]; }
+  i32 terms() const { return a.cols(); }
+  Tensor result(i32 i) const { return Matrices{.data = y}.at(i).data; }
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.matrix("a", s.a, "M, K");
+    v.matrix("b", s.b, "K, N");
+    v.read("ends", s.ends, "G", "i32");
+    v.write("y", s.y, "G, M, N");
+    v.attribute("unit", s.unit);
+  }
+};
+
+// Number t of the blocks of rows of all groups.
+struct GroupedTermsTile {
+  static constexpr i32 kRows = 128;
+  i32 group, begin, end;  // rows
+
+  static i32 in_group(const GroupedTerms& a) { return (a.rows() - 1) / kRows + 1; }
+  GroupedTermsTile(const GroupedTerms& a, i32 t)
+      : group(t / in_group(a)),
+        begin(t % in_group(a) * kRows),
+        end(a.rows() - begin < kRows ? a.rows() : begin + kRows) {}
+};
+
+}  // namespace heddle
