@@ -61,6 +61,7 @@ PYTHON_LAYERS = {
     "heddle.flex": 6,
     "heddle.float8": 6,
     "heddle.memory": 6,
+    "heddle.moe": 6,
     "heddle.optim": 6,
     "heddle.power": 6,
     "heddle.parallel": 6.1,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from heddle import hardware as hardware
     from heddle import memory as memory
     from heddle import model as model
+    from heddle import moe as moe
     from heddle import ops as ops
     from heddle import optim as optim
     from heddle import quant as quant
@@ -120,6 +121,7 @@ _MODULES = (
     "hardware",
     "memory",
     "model",
+    "moe",
     "optim",
     "quant",
     "settings",

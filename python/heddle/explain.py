@@ -1,6 +1,5 @@
 """Which path each module of a model takes, and why: the table of heddle.explain."""
 
-import itertools
 import re
 from dataclasses import dataclass
 
@@ -10,9 +9,8 @@ from heddle.display import fitted, table
 from heddle.errors import named
 from heddle.float8.convert import float8_paths
 from heddle.memory import choice_of
+from heddle.moe.experts import expert_paths
 from heddle.patching.module_paths import module_paths
-from heddle.quant.qat import few_bits_paths
-from heddle.quant.sparse_linear import sparse_paths
 
 _HEADS = ("modules", "class", "path", "calls", "reason, or from which sizes it pays")
 
@@ -75,14 +73,16 @@ def _blocks(model):
 @named
 def explain(model: torch.nn.Module) -> Explanation:
     """Says which path each module of a model takes that heddle has something for, and why: its norms, MLPs,
-    attention and loss, patched or not, its generate, its blocks where heddle.memory plans them, and its
-    linear layers where they were converted to FP8, pruned, quantised or prepared for QAT.
+    attention and loss, patched or not, its generate, its blocks where heddle.memory plans them, its
+    linear layers where they were converted to FP8, and its experts.
 
     Nothing of the model changes. Modules that are alike share a row.
     """
+    experts = list(expert_paths(model))
+    of_experts = {name for name, *_ in experts}
+    modules = (row for row in module_paths(model) if row[0] not in of_experts)
     found = {}
-    others = (each(model) for each in (_blocks, float8_paths, sparse_paths, few_bits_paths))
-    for name, *rest in itertools.chain(module_paths(model), *others):
+    for name, *rest in (*modules, *_blocks(model), *float8_paths(model), *experts):
         pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
         found.setdefault((pattern, *rest[:-1]), []).append((name, rest[-1]))
     rows = []

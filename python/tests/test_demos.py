@@ -24,15 +24,6 @@ def test_a_claim_that_does_not_hold_fails(capsys, monkeypatch):
     assert capsys.readouterr().out.split() == ["shapes", "FAILS", "0.0", "s", "2", "is", "3"]
 
 
-def test_what_is_absent_is_listed(capsys, monkeypatch):
-    monkeypatch.setattr(demos, "DEMOS", {})
-    monkeypatch.setattr("heddle.demos.__main__.DEMOS", {})
-    assert main([]) == 0
-    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
-        [name, "none"] for name in demos.ABSENT
-    ]
-
-
 def test_unknown_demos_are_refused(capsys):
     with pytest.raises(SystemExit):
         main(["shape"])

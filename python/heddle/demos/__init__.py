@@ -18,10 +18,7 @@ DEMOS = {
     "memory": training.memory,
     "shapes": training.shapes,
     "fp8": training.fp8,
-    "sparsity": training.sparsity,
-}
-ABSENT = {
-    "mixtures": "training of mixtures of experts is not in heddle",
+    "mixtures": training.mixtures,
 }
 
-__all__ = ["ABSENT", "DEMOS", "claim"]
+__all__ = ["DEMOS", "claim"]
