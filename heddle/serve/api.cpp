@@ -47,6 +47,7 @@ struct Api::Endpoint {
   std::string_view beginning() const {
     return std::string_view(path).substr(0, std::string_view(path).find('{'));
   }
+  const char* allow() const { return std::string_view(method) == "GET" ? "GET, HEAD" : method; }
   bool goes_on() const { return beginning() != path; }
   bool has(std::string_view asked) const {
     return goes_on() ? asked.starts_with(beginning()) : asked == path;
@@ -112,8 +113,8 @@ const Api::Endpoint& Api::endpoint_of(const HttpRequest& request) const {
     throw ApiError(404, "[serve] there is nothing at this path; docs/serving.md lists what there is",
                    {.code = "not_found"});
   if (request.method != found->method)
-    throw ApiError(405, fmt::format("[serve] this path takes {}", found->method),
-                   {.code = "method_not_allowed"});
+    throw ApiError(405, fmt::format("[serve] this path takes {}", found->allow()),
+                   {.code = "method_not_allowed", .allow = found->allow()});
   return *found;
 }
 

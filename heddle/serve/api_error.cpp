@@ -60,7 +60,8 @@ Json json_of(const ApiError& error, ErrorForm form) {
 HttpResponse response_of(const ApiError& error, ErrorForm form) {
   return {.status = error.status(),
           .body = json_of(error, form).dump(),
-          .retry_after = error.place().retry_after};
+          .retry_after = error.place().retry_after,
+          .allow = error.place().allow};
 }
 
 }  // namespace heddle

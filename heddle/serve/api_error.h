@@ -16,6 +16,7 @@ struct ErrorPlace {
   std::string param = {};  // the field that is wrong
   std::string code = {};   // a word for programs, such as context_length_exceeded
   int retry_after = 0;     // seconds
+  std::string allow = {};  // the methods that a path takes, with 405
 };
 
 class ApiError : public Error {

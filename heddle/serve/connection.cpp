@@ -31,6 +31,7 @@ std::string head_of(const HttpResponse& response, bool keeps_alive, std::string_
       response.status, std::string_view(reason.data(), reason.size()), fmt::gmtime(std::time(nullptr)),
       response.type, body, keeps_alive ? "keep-alive" : "close");
   if (response.retry_after > 0) head += fmt::format("Retry-After: {}\r\n", response.retry_after);
+  if (!response.allow.empty()) head += fmt::format("Allow: {}\r\n", response.allow);
   return head + "\r\n";
 }
 

@@ -23,7 +23,8 @@ struct HttpResponse {
   int status = 200;
   std::string type = "application/json";
   std::string body;
-  int retry_after = 0;  // seconds; 0: not said
+  int retry_after = 0;     // seconds; 0: not said
+  std::string allow = {};  // methods that the path takes; "": not said
 };
 
 // The response to one request, whole or in pieces. Any thread may call it; once the client has left, the calls do nothing.

@@ -110,6 +110,17 @@ TEST(Server, Answers) {
   EXPECT_EQ(at.held_pages(), 0);
 }
 
+TEST(Server, SaysWhichMethodsAPathTakes) {
+  const Served served;
+  const std::string wrong = served.ask("DELETE /health HTTP/1.1\r\nHost: a\r\n\r\n"),
+                    other = served.ask("GET /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(wrong.starts_with("HTTP/1.1 405") &&
+              wrong.find("\r\nAllow: GET, HEAD\r\n") != std::string::npos)
+      << wrong;
+  EXPECT_TRUE(other.starts_with("HTTP/1.1 405") && other.find("\r\nAllow: POST\r\n") != std::string::npos)
+      << other;
+}
+
 TEST(Server, StreamsWholeCharactersAndNoStopString) {
   Served at;
   LoopbackClient client(at.server.port());
