@@ -27,10 +27,12 @@ std::vector<PartEvent> PartsReader::read(const AnswerToken& token, std::vector<A
   const bool is_last = !token.reason.empty();
   add(AnswerPart::Kind::kReasoning, token.reasoning);
   if (reader_) {
-    std::vector<CallEvent> events = reader_->push(token.text);
+    for (const CallEvent& event : reader_->push(token.text)) {
+      add_call(event);
+      is_over_ |= calls_.only_one && event.kind == CallEvent::Kind::kEnd;
+    }
     if (is_last)
-      for (CallEvent& event : reader_->flush()) events.push_back(std::move(event));
-    for (const CallEvent& event : events) add_call(event);
+      for (const CallEvent& event : reader_->flush()) add_call(event);
   } else {
     add(AnswerPart::Kind::kText, token.text);
   }
@@ -48,7 +50,6 @@ void PartsReader::add_call(const CallEvent& event) {
     case CallEvent::Kind::kArguments:
       return add(AnswerPart::Kind::kCall, event.text);
     case CallEvent::Kind::kEnd:
-      is_over_ = calls_.only_one;
       return close();
   }
 }

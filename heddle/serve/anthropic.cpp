@@ -76,6 +76,7 @@ Json tools_of_messages(const JsonView& value) {
     Json function = Json::object({{"name", name.as_string()}});
     if (const auto about = tool.find("description")) function["description"] = about->as_string();
     function["parameters"] = schema.value();
+    if (const auto strict = tool.find("strict")) function["strict"] = strict->as_bool();
     tools.push_back(Json::object({{"type", "function"}, {"function", std::move(function)}}));
   });
   return tools;
@@ -229,18 +230,19 @@ Asked read_message(const Json& body, const ServedModel& model) {
   fields.need("max_tokens", [&](const JsonView& value) { most = i32(value.as_int(1, INT32_MAX)); });
   fields.take("stream", [&](const JsonView& value) { asked.streams = value.as_bool(); });
   fields.take("stop_sequences", [&](const JsonView& value) { read_setting(asked.settings, "stop", value); });
-  bool wanted = true;
   fields.take("tool_choice", [&](const JsonView& value) {
     const JsonView type = value.at("type");
-    wanted = type.as_string() != "none";
-    if (wanted && type.as_string() != "auto")
-      type.fail(ErrorCode::kUnsupported, "\"auto\" or \"none\" is expected: heddle forces no call yet");
+    type.check_one_of({"auto", "none", "any", "tool"});
+    const std::string& word = type.as_string();
+    asked.choice = {.may = word != "none", .must = word == "any" || word == "tool"};
+    if (word == "tool") {
+      const JsonView name = value.at("name");
+      asked.choice.names = {{name.as_string()}};
+    }
     if (const auto alone = value.find("disable_parallel_tool_use")) asked.calls.only_one = alone->as_bool();
   });
-  fields.take("tools", [&](const JsonView& value) {
-    Json tools = tools_of_messages(value);
-    if (wanted) set_tools(std::move(tools), model, asked, variables);
-  });
+  fields.take("tools",
+              [&](const JsonView& value) { set_tools(tools_of_messages(value), model, asked, variables); });
   fields.take("thinking", [&](const JsonView& value) {
     const JsonView type = value.at("type");
     variables["enable_thinking"] = type.as_string() != "disabled";

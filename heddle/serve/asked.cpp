@@ -59,12 +59,7 @@ Json as_templates_read(const JsonView& message) {
 }
 
 void read_tools(Fields& fields, const ServedModel& model, Asked& asked, Json& variables) {
-  bool wanted = true;
-  fields.take("tool_choice", [&](const JsonView& value) {
-    if (value.is_string() && value.as_string() == "none") wanted = false;
-    if (!value.is_string() || (value.as_string() != "none" && value.as_string() != "auto"))
-      value.fail(ErrorCode::kUnsupported, "\"auto\" or \"none\" is expected: heddle forces no call yet");
-  });
+  fields.take("tool_choice", [&](const JsonView& value) { asked.choice = read_tool_choice(value); });
   fields.take("parallel_tool_calls", [&](const JsonView& value) { asked.calls.only_one = !value.as_bool(); });
   fields.take("tools", [&](const JsonView& value) {
     Json tools = Json::array();
@@ -73,7 +68,7 @@ void read_tools(Fields& fields, const ServedModel& model, Asked& asked, Json& va
       function.at("name").as_string();
       tools.push_back(tool.value());
     });
-    if (wanted) set_tools(std::move(tools), model, asked, variables);
+    set_tools(std::move(tools), model, asked, variables);
   });
 }
 
@@ -175,23 +170,7 @@ void read_settings(Fields& fields, const ServedModel& model, Asked& asked) {
                  {"json_schema", "null"},
                  {"return_token_ids", "false"},
                  {"return_tokens_as_token_ids", "false"}});
-}
-
-void set_tools(Json tools, const ServedModel& model, Asked& asked, Json& variables) {
-  if (tools.size() == 0) return;
-  const std::string_view text = model.chat ? model.chat->text(true) : "";
-  asked.calls.form = find_call_form(text, model.tokenizer);
-  if (!asked.calls.form)
-    throw ApiError(
-        400,
-        reads_tools(text)
-            ? fmt::format("[request] the chat template of {} has no form of calls that heddle "
-                          "knows, which are {}; leave out tools",
-                          model.names[0], call_form_names())
-            : fmt::format("[request] the chat template of {} reads no tools; leave them out", model.names[0]),
-        {.code = "tools_not_supported"});
-  asked.calls.tools = tools;
-  variables["tools"] = std::move(tools);
+  force_call(model, asked);
 }
 
 void add_turn(const Json& messages, const Json& variables, const ServedModel& model, Asked& asked) {

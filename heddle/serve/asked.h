@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,18 @@ struct ServedModel {
   i64 created = 0;                  // seconds since 1970
 };
 
+// Which tools an answer may or must call.
+struct ToolChoice {
+  bool may = true, must = false;
+  std::optional<std::set<std::string>> names = {};  // no others
+};
+
 struct Asked {
   std::vector<AskedPrompt> prompts;
   std::vector<std::string> texts;  // the prompts', with `echo`
   AnswerSettings settings;
   AskedCalls calls = {};
+  ToolChoice choice = {};
   i32 n = 1;                    // answers to each prompt
   std::optional<i32> top = {};  // log-probabilities are wanted, with so many of the likeliest tokens
   bool streams = false, tells_usage = false, echo = false;
@@ -49,10 +57,14 @@ Asked read_response(const Json& body, const ServedModel& model);    // /v1/respo
 
 // Parts of these.
 void read_model(Fields& fields, const ServedModel& model);
-// Reads the settings that heddle names as the request does, and refuses what is not done.
+// Reads the settings that heddle names as the request does, and refuses what is not done. Tools are known before.
 void read_settings(Fields& fields, const ServedModel& model, Asked& asked);
+// OpenAI's "auto", "none" or "required", an object that names a function, or one that lists several.
+ToolChoice read_tool_choice(const JsonView& value);
 // Lets the model call tools, in OpenAI's form; there may be none. Refuses them where it has no form of calls.
 void set_tools(Json tools, const ServedModel& model, Asked& asked, Json& variables);
+// Where a call must come, it is the form of the answer.
+void force_call(const ServedModel& model, Asked& asked);
 // The messages of a conversation in OpenAI's form, with a text each.
 Json read_messages(const JsonView& value);
 // A conversation in OpenAI's form becomes a prompt. `variables` of the template come from the request.

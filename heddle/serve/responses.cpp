@@ -72,7 +72,7 @@ Json tools_of_responses(const JsonView& value) {
     if (type.as_string() != "function")
       type.fail(ErrorCode::kUnsupported, "\"function\" is expected: heddle has no tools of its own");
     Json function = Json::object({{"name", name.as_string()}});
-    for (const char* part : {"description", "parameters"})
+    for (const char* part : {"description", "parameters", "strict"})
       if (const auto given = tool.find(part)) function[part] = given->value();
     tools.push_back(Json::object({{"type", "function"}, {"function", std::move(function)}}));
   });
@@ -272,17 +272,10 @@ Asked read_response(const Json& body, const ServedModel& model) {
   std::optional<i32> most;
   fields.take("max_output_tokens", [&](const JsonView& value) { most = i32(value.as_int(1, INT32_MAX)); });
   fields.take("stream", [&](const JsonView& value) { asked.streams = value.as_bool(); });
-  bool wanted = true;
-  fields.take("tool_choice", [&](const JsonView& value) {
-    wanted = !value.is_string() || value.as_string() != "none";
-    if (wanted && (!value.is_string() || value.as_string() != "auto"))
-      value.fail(ErrorCode::kUnsupported, "\"auto\" or \"none\" is expected: heddle forces no call yet");
-  });
+  fields.take("tool_choice", [&](const JsonView& value) { asked.choice = read_tool_choice(value); });
   fields.take("parallel_tool_calls", [&](const JsonView& value) { asked.calls.only_one = !value.as_bool(); });
-  fields.take("tools", [&](const JsonView& value) {
-    Json tools = tools_of_responses(value);
-    if (wanted) set_tools(std::move(tools), model, asked, variables);
-  });
+  fields.take("tools",
+              [&](const JsonView& value) { set_tools(tools_of_responses(value), model, asked, variables); });
   fields.take("reasoning", [&](const JsonView& value) {
     if (const auto effort = value.find("effort")) variables["reasoning_effort"] = effort->as_string();
   });

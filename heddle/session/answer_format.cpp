@@ -1,7 +1,12 @@
 #include "heddle/session/answer_format.h"
 
+#include <algorithm>
 #include <list>
 #include <mutex>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "heddle/base/error.h"
 #include "heddle/text/grammar/schema_reader.h"
@@ -21,6 +26,52 @@ ResponseFormat read_response_format(const JsonView& value) {
     made.grammar = std::make_shared<const JsonGrammar>(read_schema(schema));
   }
   return made;
+}
+
+namespace {
+
+// The schema of a function's arguments. One that names none takes none.
+const Json& parameters_of(const JsonView& function) {
+  static const Json none = Json::object({{"type", "object"}, {"additionalProperties", false}});
+  const auto schema = function.find("parameters");
+  if (!schema) return none;
+  const auto properties = schema->is_object() ? schema->find("properties") : std::nullopt;
+  const bool is_empty = properties && properties->size() == 0 && !schema->contains("additionalProperties");
+  return is_empty ? none : schema->value();
+}
+
+}  // namespace
+
+ResponseFormat call_format(const CallForm& form, const JsonView& functions, const Tokenizer& tokenizer,
+                           std::span<const i32> ends) {
+  if (!form.pieces)
+    functions.fail(ErrorCode::kUnsupported,
+                   fmt::format("calls of the form {} are not forced yet; tool_choice auto works", form.name));
+  // Marks that are special tokens are written as these.
+  const auto marked = [&](std::string text) {
+    for (const std::string_view mark : form.tokens) {
+      const auto token = mark.empty() ? std::nullopt : tokenizer.token_to_id(mark);
+      if (!token || !(tokenizer.is_special(*token) || tokenizer.is_skipped(*token))) continue;
+      for (size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += mark.size() + 1)
+        text.insert(at, 1, TokenTrie::kSpecial);
+      // Where the last mark is an end of answers, it is chosen as that.
+      if (text.ends_with(mark) && std::ranges::find(ends, *token) != ends.end())
+        text.resize(text.size() - mark.size() - 1);
+    }
+    return text;
+  };
+  std::vector<CalledTool> tools;
+  std::list<std::string> names;  // for errors
+  functions.for_each_item([&](const JsonView& function) {
+    const JsonView name = function.at("name");
+    CallPieces pieces = form.pieces(name.as_string());
+    for (std::string* text : {&pieces.begin, &pieces.end, &pieces.tags[0], &pieces.tags[1], &pieces.tags[2]})
+      *text = marked(std::move(*text));
+    names.push_back("parameters of " + name.as_string());
+    tools.push_back({std::move(pieces), JsonView(parameters_of(function), names.back())});
+  });
+  const Json written = Json::object({{"form", form.name}, {"functions", functions.value()}});
+  return {.written = written.dump(), .grammar = std::make_shared<const JsonGrammar>(read_calls(tools))};
 }
 
 std::shared_ptr<const AnswerGrammar> grammar_of(const ResponseFormat& format, const Tokenizer& tokenizer) {

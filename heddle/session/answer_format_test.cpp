@@ -1,6 +1,8 @@
 // Answers of the shipped model that must have a form, next to others that need none.
 #include "heddle/session/answer_format.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "heddle/model/build/family.h"
@@ -138,6 +140,99 @@ TEST_F(AnswerFormats, OfAVocabularyThatCannotWriteThemAreRefused) {
   }
   mine.response_format = form_of(R"({"type": "null"})");
   EXPECT_THROW(Answer(mine, {0}, words), Error);
+}
+
+const Json& called_functions() {
+  static const Json made = parse_json(
+      R"([{"name": "now", "parameters": {"type": "object", "properties": {}}},
+          {"name": "weather", "parameters": {"type": "object", "properties":
+            {"city": {"type": "string", "maxLength": 9}, "days": {"type": "integer", "minimum": 1, "maximum": 30},
+             "kind": {"enum": ["wet", "dry"]}}, "required": ["days", "kind"], "additionalProperties": false}}])",
+      "functions");
+  return made;
+}
+
+// Each form's reader takes the call that its pieces and the schema force.
+TEST_F(AnswerFormats, AreCallsOfEachForm) {
+  Engine engine(model, {.max_sequences = 4});
+  Service service(engine);
+  const Json weather = Json::array({called_functions().items()[1]});
+  Json tools = Json::array();
+  for (const Json& one : called_functions().items()) tools.push_back(Json::object({{"function", one}}));
+  std::vector<std::shared_ptr<Answer>> answers;
+  std::vector<const CallForm*> forms;
+  for (const CallForm& form : call_forms()) {
+    if (!form.pieces) continue;
+    forms.push_back(&form);
+    answers.push_back(
+        ask("Once upon a time", 1, call_format(form, JsonView(weather, "tools"), tokenizer, {})));
+  }
+  run_all(service, answers);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i]->reason(), "eos") << forms[i]->name << ' ' << answers[i]->text();
+    const auto reader = forms[i]->reader(tools);
+    std::vector<CallEvent> events = reader->push(answers[i]->text());
+    for (CallEvent& event : reader->flush()) events.push_back(std::move(event));
+    std::string arguments, text, names;
+    for (const CallEvent& event : events)
+      (event.kind == CallEvent::Kind::kBegin  ? names
+       : event.kind == CallEvent::Kind::kText ? text
+                                              : arguments) += event.text;
+    EXPECT_EQ(names + "|" + text, "weather|") << forms[i]->name << ' ' << answers[i]->text();
+    const Json made = parse_json(arguments, "arguments");
+    EXPECT_LE(made.at("days").to_int().value(), 30) << arguments;
+    EXPECT_EQ(made.at("kind").as_string().size(), 3) << arguments;
+  }
+}
+
+TEST_F(AnswerFormats, OfCallsThatAreNotForcedAreRefusedByName) {
+  for (const CallForm& form : call_forms()) {
+    if (form.pieces) continue;
+    try {
+      call_format(form, JsonView(called_functions(), "tools"), tokenizer, {});
+      FAIL() << form.name;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(form.name), std::string::npos) << error.what();
+    }
+  }
+}
+
+// A mark that is a special token is chosen as that, and is no part of a string.
+TEST_F(AnswerFormats, HaveSpecialTokensAsMarks) {
+  Json vocab = Json::object();
+  for (char c = ' '; c <= '~'; ++c) vocab[std::string(1, c)] = c - ' ';
+  Json added = Json::array();
+  i32 count = 95;
+  for (const char* mark : {"[TOOL_CALLS]", "[ARGS]"})
+    added.push_back(Json::object({{"id", count++},
+                                  {"content", mark},
+                                  {"special", true},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false}}));
+  const Tokenizer letters = Tokenizer::parse(
+      Json::object({{"model", Json::object({{"type", "WordLevel"}, {"vocab", vocab}, {"unk_token", " "}})},
+                    {"added_tokens", added},
+                    {"decoder", Json::object({{"type", "Fuse"}})}})
+          .dump(),
+      "letters");
+  const auto form = std::ranges::find(call_forms(), "mistral-named", &CallForm::name);
+  AnswerSettings mine;
+  mine.response_format = call_format(*form, JsonView(called_functions(), "tools"), letters, {});
+  Answer answer(mine, {0}, letters, {.after_prompt = false, .reasoning = {}, .prompt = "", .calls = &*form});
+  const auto allows = [&](i32 token) { return (answer.mask()[size_t(token) / 32] >> (token % 32) & 1) != 0; };
+  EXPECT_FALSE(allows('[' - ' '));
+  ASSERT_TRUE(allows(95));
+  answer.take(95);
+  for (const char c : std::string("weather")) answer.take(c - ' ');
+  EXPECT_FALSE(allows('[' - ' '));
+  ASSERT_TRUE(allows(96));
+  answer.take(96);
+  for (const char c : std::string("{\"city\": \"")) answer.take(c - ' ');
+  EXPECT_TRUE(allows('[' - ' '));
+  EXPECT_FALSE(allows(95));
+  EXPECT_EQ(answer.text(), "[TOOL_CALLS]weather[ARGS]{\"city\": \"");
 }
 
 // Reasoning that the prompt began is free, and must end before the answer does.

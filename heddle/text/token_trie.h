@@ -22,6 +22,9 @@ class TokenTrie {
   };
   static constexpr size_t kMostBytes = 255;  // longer tokens are left out
 
+  // Begins the texts of special tokens: a byte that no other text has.
+  static constexpr char kSpecial = '\xFF';
+
   // Texts of tokens by their numbers; empty ones are never chosen.
   explicit TokenTrie(std::vector<std::string> texts);
 

@@ -80,7 +80,10 @@ std::shared_ptr<const TokenTrie> Tokenizer::trie() const {
   if (trie_->made) return trie_->made;
   std::vector<std::string> texts(tokens_.size());
   for (int32_t id = 0; id < id_limit(); ++id) {
-    if (is_special(id) || is_skipped(id)) continue;
+    if (is_special(id) || is_skipped(id)) {
+      if (const Token* token = find(id)) texts[size_t(id)] = TokenTrie::kSpecial + token->text;
+      continue;
+    }
     auto bytes = token_bytes(id);
     require(bytes.has_value(),
             "[tokenizer] the text of its tokens depends on those around them, so answers cannot be held to a "

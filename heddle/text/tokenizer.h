@@ -54,7 +54,8 @@ class Tokenizer {
   // The bytes of a token within a text, maybe a part of a character; empty if there is no such token, and nothing if they depend on
   // the tokens around it.
   std::optional<std::string> token_bytes(int32_t id) const;
-  // All tokens but special ones as bytes, made at the first call. Throws Error where token_bytes() has nothing for one.
+  // All tokens as bytes, special ones after TokenTrie::kSpecial, made at the first call. Throws Error where token_bytes() has nothing
+  // for another one.
   std::shared_ptr<const TokenTrie> trie() const;
   // One step of decode(), for StreamDecoder.
   std::string decode_next(int32_t id, Decoder::State& state) const;

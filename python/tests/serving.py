@@ -4,10 +4,13 @@ import json
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
+
+STORYTELLER = Path(__file__).parents[2] / "models" / "storyteller"
 
 
 @contextmanager

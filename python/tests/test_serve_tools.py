@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from serving import make_scripted_model, server
+from serving import STORYTELLER, make_scripted_model, server
 
 anthropic = pytest.importorskip("anthropic")
 openai = pytest.importorskip("openai")
@@ -253,3 +253,102 @@ def test_ids_that_a_template_asks_for(model, tmp_path):
         ]
         after = client.chat.completions.create(model="scripted", messages=talk, tools=TOOLS)
         assert after.choices[0].message.content == "It is 21 degrees."
+
+
+HELD_TEMPLATE = (
+    "{% if tools %}{{ '' if tools else '<tool_call>' }}{% endif %}Once upon a time {{ messages[-1].content }}"
+)
+DAYS = {
+    "type": "object",
+    "properties": {"days": {"type": "integer", "minimum": 1, "maximum": 30}},
+    "required": ["days"],
+    "additionalProperties": False,
+}
+ODD = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}
+HELD = {"weather": DAYS, "clock": NO_ARGUMENTS}
+
+
+def check_held(name, arguments):
+    assert name in HELD
+    assert set(arguments) == set(HELD[name]["properties"])
+    assert 1 <= arguments.get("days", 1) <= 30
+
+
+@pytest.fixture(scope="module")
+def held_url(tmp_path_factory):
+    template = tmp_path_factory.mktemp("held") / "hermes.jinja"
+    template.write_text(HELD_TEMPLATE)
+    with server(STORYTELLER, "--log", "none", "--template", str(template)) as (address, _):
+        yield address
+
+
+def test_calls_that_must_come(held_url):
+    client = openai.OpenAI(base_url=held_url + "/v1", api_key="none", max_retries=0)
+    tools = [{"name": name, "parameters": schema, "strict": True} for name, schema in HELD.items()]
+    asked = {"model": "storyteller", "messages": ask("a fox")}
+    asked["tools"] = [{"type": "function", "function": tool} for tool in tools]
+    one = {"type": "function", "function": {"name": "weather"}}
+    some = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [one]}}
+    for choice in ("required", one, some):
+        answer = client.chat.completions.create(tool_choice=choice, seed=3, temperature=1, **asked).choices[0]
+        assert (answer.finish_reason, answer.message.content) == ("tool_calls", None), answer
+        [call] = named(answer.message.tool_calls)
+        check_held(*call)
+        assert choice == "required" or call[0] == "weather"
+    with client.chat.completions.stream(tool_choice=one, **asked) as stream:
+        final = stream.get_final_completion().choices[0]
+    assert named(final.message.tool_calls)[0][0] == "weather"
+    answer = client.responses.create(
+        model="storyteller",
+        input="a fox",
+        tools=[{"type": "function"} | tool for tool in tools],
+        tool_choice={"type": "function", "name": "weather"},
+    )
+    check_held(answer.output[0].name, json.loads(answer.output[0].arguments))
+    cut = client.chat.completions.create(tool_choice=one, max_tokens=24, **asked).choices[0]
+    assert cut.finish_reason == "length"
+
+
+def test_messages_that_must_call(held_url):
+    messages = anthropic.Anthropic(base_url=held_url, api_key="none", max_retries=0).messages
+    tools = [{"name": name, "input_schema": schema} for name, schema in HELD.items()]
+    asked = {"model": "storyteller", "messages": ask("a fox"), "tools": tools}
+    for choice in ({"type": "any"}, {"type": "tool", "name": "weather"}):
+        answer = messages.create(max_tokens=200, tool_choice=choice, **asked)
+        assert answer.stop_reason == "tool_use"
+        [block] = answer.content
+        check_held(block.name, block.input)
+        assert choice["type"] == "any" or block.name == "weather"
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        ({"tool_choice": "must"}, "auto, none, required"),
+        ({"tool_choice": {"type": "function", "function": {"name": "other"}}}, "other"),
+        ({"tool_choice": "required", "tools": []}, "no tools"),
+        ({"tool_choice": "required", "response_format": {"type": "json_object"}}, "another form"),
+        (
+            {
+                "tool_choice": "required",
+                "tools": [{"type": "function", "function": {"name": "f", "strict": True, "parameters": ODD}}],
+            },
+            "uniqueItems",
+        ),
+    ],
+)
+def test_choices_that_are_refused(held_url, more, part):
+    client = openai.OpenAI(base_url=held_url + "/v1", api_key="none", max_retries=0)
+    with pytest.raises(openai.BadRequestError, match=part):
+        client.chat.completions.create(
+            **({"model": "storyteller", "messages": ask("a fox"), "tools": TOOLS} | more)
+        )
+
+
+def test_a_schema_that_nobody_promised_to_keep(held_url):
+    client = openai.OpenAI(base_url=held_url + "/v1", api_key="none", max_retries=0)
+    tool = {"type": "function", "function": {"name": "f", "parameters": ODD}}
+    answer = client.chat.completions.create(
+        model="storyteller", messages=ask("a fox"), tools=[tool], tool_choice="required", max_tokens=60
+    )
+    assert answer.choices[0].message.tool_calls[0].function.name == "f"

@@ -104,15 +104,7 @@ using Name = std::string_view;
 
 // The first that fits counts.
 constexpr CallForm kForms[] = {
-    {.name = "harmony",
-     .signs = {"<|channel|>", "<|call|>"},
-     .reader = read_harmony,
-     .pieces =
-         [](Name name) {
-           return around(
-               fmt::format("<|channel|>commentary to=functions.{} <|constrain|>json<|message|>", name),
-               "<|call|>");
-         }},
+    {.name = "harmony", .signs = {"<|channel|>", "<|call|>"}, .reader = read_harmony},
     {.name = "seed",
      .signs = {kSeed.begin},
      .tokens = {kSeed.begin, kSeed.end},

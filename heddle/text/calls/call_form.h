@@ -30,7 +30,7 @@ struct CallForm {
   std::array<std::string_view, 6> tokens =
       {};  // marks that a tokenizer may have as special tokens, which decoding leaves out
   std::unique_ptr<CallReader> (*reader)(const Json& tools);
-  CallPieces (*pieces)(std::string_view name) = nullptr;  // null: arguments have neither style
+  CallPieces (*pieces)(std::string_view name) = nullptr;  // null: no call can be forced
   bool has_short_ids = false;  // the template refuses ids that are not nine letters or digits
 };
 

@@ -15,6 +15,10 @@ std::unique_ptr<CallReader> read_mistral(const Json& tools);
 std::unique_ptr<CallReader> read_deepseek(const Json& tools);
 std::unique_ptr<CallReader> read_harmony(const Json& tools);
 
+// A value between tags: a text without quotes, such a text or null, or JSON. The tool's schema of it says which.
+enum class TagValue { kText, kTextOrNull, kOther };
+TagValue tag_value_of(const Json& schema);
+
 // A call with a tag for each argument.
 struct TagMarks {
   std::string_view begin, end;  // around calls

@@ -8,37 +8,9 @@
 namespace heddle {
 namespace {
 
-enum class ValueKind { kText, kTextOrNull, kOther };
-
 bool may_be(const Json& types, std::string_view name) {
   if (types.is_string()) return types.as_string() == name;
   return types.is_array() && std::ranges::find(types.items(), Json(name)) != types.items().end();
-}
-
-// The kind of a value that JSON Schema describes.
-ValueKind kind_of(const Json& schema) {
-  if (!schema.is_object()) return ValueKind::kOther;
-  if (const Json* types = schema.find("type")) {
-    if (!may_be(*types, "string")) return ValueKind::kOther;
-    if (types->is_string() || types->size() == 1) return ValueKind::kText;
-    return types->size() == 2 && may_be(*types, "null") ? ValueKind::kTextOrNull : ValueKind::kOther;
-  }
-  for (const char* name : {"anyOf", "oneOf"}) {
-    const Json* branches = schema.find(name);
-    if (!branches || !branches->is_array()) continue;
-    size_t texts = 0, nulls = 0;
-    for (const Json& branch : branches->items()) {
-      const Json* type = branch.find("type");
-      texts += type && *type == Json("string");
-      nulls += type && *type == Json("null");
-    }
-    if (texts == 0 || texts + nulls < branches->size()) return ValueKind::kOther;
-    return nulls > 0 ? ValueKind::kTextOrNull : ValueKind::kText;
-  }
-  const Json* values = schema.find("enum");
-  const bool all_texts =
-      values && values->is_array() && std::ranges::all_of(values->items(), &Json::is_string);
-  return all_texts ? ValueKind::kText : ValueKind::kOther;
 }
 
 std::string json_of(std::string_view text) {
@@ -120,9 +92,9 @@ class TaggedCalls : public CallReader {
       cursor = next;
       write((state_ == State::kFirst ? "{" : ", ") + Json(*key).dump() + ": ");
       const Json* schema = properties_.find(*key);
-      kind_ = schema ? kind_of(*schema) : ValueKind::kOther;
-      state_ = kind_ == ValueKind::kText ? State::kText : State::kOther;
-      if (kind_ == ValueKind::kText) write("\"");
+      kind_ = schema ? tag_value_of(*schema) : TagValue::kOther;
+      state_ = kind_ == TagValue::kText ? State::kText : State::kOther;
+      if (kind_ == TagValue::kText) write("\"");
       at_begin_ = true;
       return true;
     }
@@ -169,7 +141,7 @@ class TaggedCalls : public CallReader {
     std::string_view text = rest.substr(0, found);
     if (marks_.has_lines && text.starts_with('\n')) text.remove_prefix(1);
     if (marks_.has_lines && text.ends_with('\n')) text.remove_suffix(1);
-    write(kind_ == ValueKind::kTextOrNull && text != "null" ? Json(text).dump() : json_of(text));
+    write(kind_ == TagValue::kTextOrNull && text != "null" ? Json(text).dump() : json_of(text));
     cursor.skip(found + marks_.value_end.size());
     state_ = State::kNext;
     return true;
@@ -179,11 +151,36 @@ class TaggedCalls : public CallReader {
   const Json tools_;
   Json properties_;  // the called tool has these
   State state_ = State::kFirst;
-  ValueKind kind_ = ValueKind::kOther;
+  TagValue kind_ = TagValue::kOther;
   bool at_begin_ = false;  // nothing of the value was read
 };
 
 }  // namespace
+
+TagValue tag_value_of(const Json& schema) {
+  if (!schema.is_object()) return TagValue::kOther;
+  if (const Json* types = schema.find("type")) {
+    if (!may_be(*types, "string")) return TagValue::kOther;
+    if (types->is_string() || types->size() == 1) return TagValue::kText;
+    return types->size() == 2 && may_be(*types, "null") ? TagValue::kTextOrNull : TagValue::kOther;
+  }
+  for (const char* name : {"anyOf", "oneOf"}) {
+    const Json* branches = schema.find(name);
+    if (!branches || !branches->is_array()) continue;
+    size_t texts = 0, nulls = 0;
+    for (const Json& branch : branches->items()) {
+      const Json* type = branch.find("type");
+      texts += type && *type == Json("string");
+      nulls += type && *type == Json("null");
+    }
+    if (texts == 0 || texts + nulls < branches->size()) return TagValue::kOther;
+    return nulls > 0 ? TagValue::kTextOrNull : TagValue::kText;
+  }
+  const Json* values = schema.find("enum");
+  const bool all_texts =
+      values && values->is_array() && std::ranges::all_of(values->items(), &Json::is_string);
+  return all_texts ? TagValue::kText : TagValue::kOther;
+}
 
 std::unique_ptr<CallReader> read_tags(const TagMarks& marks, const Json& tools) {
   return std::make_unique<TaggedCalls>(marks, tools);

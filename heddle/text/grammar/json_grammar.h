@@ -48,6 +48,11 @@ struct JsonGrammar {
   std::vector<u32> depths;  // for each node, the levels of its flattest value
   NodeId root = kNoNode;
   bool begins_with_spaces = true;  // white space may come before the value
+
+  // Sets `depths`. A node that needs too many levels has no value; throws Error(kUnsupported) where the root is one.
+  void measure();
+  // Choices of choices become one list, each in it once.
+  void flatten();
 };
 
 }  // namespace heddle

@@ -7,14 +7,13 @@
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
+#include "heddle/text/calls/forms.h"
 #include "heddle/text/grammar/ecma_pattern.h"
 #include "heddle/text/grammar/json_leaves.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
-
-constexpr u32 kFar = UINT32_MAX;
 
 // Formats as patterns; days that not every year has are left out.
 constexpr std::pair<std::string_view, std::string_view> kFormats[] = {
@@ -65,8 +64,8 @@ class SchemaReader {
 
   JsonGrammar finish(NodeId root) {
     made_.root = root;
-    measure();
-    flatten();
+    made_.measure();
+    made_.flatten();
     return std::move(made_);
   }
 
@@ -94,6 +93,19 @@ class SchemaReader {
   }
   NodeId any_object() {
     return add({.kind = JsonNode::kObject, .other_key = other_key({}), .others = any_value()});
+  }
+
+  NodeId read_calls(std::span<const CalledTool> tools) {
+    JsonNode node{.kind = JsonNode::kOneOf};
+    for (const auto& [pieces, arguments] : tools) {
+      root_ = &arguments;
+      references_.clear();
+      if (!arguments.is_object()) arguments.fail(ErrorCode::kIo, "the schema of an object is expected");
+      if (const auto type = arguments.find("type")) type->check_one_of({"object"});
+      node.nodes.push_back(pieces.style == CallPieces::Style::kTags ? read_tags(pieces, arguments)
+                                                                    : read_json_call(pieces, arguments));
+    }
+    return add(std::move(node));
   }
 
  private:
@@ -140,6 +152,13 @@ class SchemaReader {
   NodeId other_key(std::vector<std::string> names) {
     std::ranges::sort(names);
     return add_leaf("but " + fmt::format("{}", fmt::join(names, "\n")), [&] { return key_but(names); });
+  }
+
+  NodeId exactly(const std::string& text) {
+    return add_leaf("exactly " + text, [&] { return dfa_of_texts({text}); });
+  }
+  NodeId sequence(std::vector<NodeId> nodes) {
+    return add({.kind = JsonNode::kSequence, .nodes = std::move(nodes)});
   }
 
   static bool is_annotation(std::string_view name) {
@@ -438,66 +457,62 @@ class SchemaReader {
     return value.value();
   }
 
-  // The levels that each node needs. A node that needs too many has no value.
-  void measure() {
-    std::vector<u32>& depths = made_.depths;
-    depths.assign(made_.nodes.size(), kFar);
-    const auto more = [](u32 depth) { return depth == kFar ? kFar : depth + 1; };
-    const auto of = [&](const JsonNode& node) {
-      u32 inside = 0;
-      switch (node.kind) {
-        case JsonNode::kLeaf:
-          return 0u;
-        case JsonNode::kOneOf:
-          inside = kFar;
-          for (const NodeId one : node.nodes) inside = std::min(inside, depths[one]);
-          return inside;
-        case JsonNode::kObject:
-          for (const JsonProperty& one : node.properties)
-            if (one.required) inside = std::max(inside, depths[one.value]);
-          return more(inside);
-        case JsonNode::kSequence:
-          for (const NodeId one : node.nodes) inside = std::max(inside, depths[one]);
-          return inside;
-        default:
-          for (size_t i = 0; i < std::min<size_t>(node.least, node.nodes.size()); ++i)
-            inside = std::max(inside, depths[node.nodes[i]]);
-          if (node.least > node.nodes.size()) inside = std::max(inside, depths[node.others]);
-          return more(inside);
-      }
-    };
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t i = 0; i < made_.nodes.size(); ++i)
-        if (const u32 depth = of(made_.nodes[i]); depth != depths[i]) depths[i] = depth, changed = true;
-    }
-    if (depths[made_.root] > JsonGrammar::kMostDepth)
-      fail(ErrorCode::kUnsupported,
-           "[schema] each of its values needs more than {} levels of objects and arrays",
-           JsonGrammar::kMostDepth);
+  NodeId read_json_call(const CallPieces& pieces, const JsonView& schema) {
+    const NodeId any = read(schema), value = any == any_ ? any_object() : any;
+    std::vector<NodeId> nodes{exactly(pieces.begin), value};
+    if (!pieces.end.empty()) nodes.push_back(exactly(pieces.end));
+    return sequence(std::move(nodes));
   }
-
-  // Choices of choices become one list, each in it once.
-  void flatten() {
-    std::vector<std::vector<NodeId>> flat(made_.nodes.size());
-    for (NodeId id = 0; id < made_.nodes.size(); ++id) {
-      if (made_.nodes[id].kind != JsonNode::kOneOf) continue;
-      std::vector<NodeId> waiting{id};
-      std::set<NodeId> seen{id};
-      while (!waiting.empty()) {
-        const NodeId one = waiting.back();
-        waiting.pop_back();
-        if (made_.nodes[one].kind != JsonNode::kOneOf) {
-          flat[id].push_back(one);
-          continue;
-        }
-        for (const NodeId next : made_.nodes[one].nodes)
-          if (seen.insert(next).second) waiting.push_back(next);
-      }
-      std::ranges::sort(flat[id]);
+  NodeId read_tags(const CallPieces& pieces, const JsonView& schema) {
+    check_keywords(schema);
+    check_alone(schema, "properties", {"type", "required", "additionalProperties"});
+    const auto& [before, between, after] = pieces.tags;
+    std::set<std::string> required;
+    if (const auto names = schema.find("required"))
+      names->for_each_item([&](const JsonView& name) { required.insert(name.as_string()); });
+    std::vector<std::pair<NodeId, bool>> values;  // with their tags, and whether they must come
+    if (const auto properties = schema.find("properties"))
+      properties->for_each_member([&](const std::string& name, const JsonView& value) {
+        const NodeId begin = exactly(before + name + between);
+        values.emplace_back(sequence({begin, read_tagged(value, after), exactly(after)}),
+                            required.erase(name) > 0);
+      });
+    if (!required.empty())
+      schema.at("required")
+          .fail(ErrorCode::kUnsupported, fmt::format("{} is no property", brief(Json(*required.begin()))));
+    NodeId rest = exactly(pieces.end);
+    for (; !values.empty(); values.pop_back()) {
+      const auto [value, must] = values.back();
+      const NodeId with = sequence({value, rest});
+      rest = must ? with : add({.kind = JsonNode::kOneOf, .nodes = {with, rest}});
     }
-    for (NodeId id = 0; id < made_.nodes.size(); ++id)
-      if (made_.nodes[id].kind == JsonNode::kOneOf) made_.nodes[id].nodes = std::move(flat[id]);
+    return sequence({exactly(pieces.begin), rest});
+  }
+  // A value as it stands before the tag `after`: strings have no quotes.
+  NodeId read_tagged(const JsonView& schema, std::string_view after) {
+    const TagValue kind = tag_value_of(schema.value());
+    if (kind == TagValue::kOther) return read(schema);
+    check_keywords(schema);
+    std::vector<std::string> all;
+    if (const auto one = schema.find("const")) all.push_back(one->as_string());
+    if (const auto values = schema.find("enum"))
+      values->for_each_item(
+          [&](const JsonView& value) { all.push_back(value.is_null() ? "null" : value.as_string()); });
+    if (!all.empty()) return add_texts(std::move(all));
+    for (const char* keyword : {"pattern", "format"})
+      if (const auto found = schema.find(keyword))
+        found->fail(ErrorCode::kUnsupported,
+                    fmt::format("the keyword {} is not supported where arguments have tags", keyword));
+    after.remove_prefix(std::min(after.find('<'), after.size()));
+    const std::string mark(after.substr(0, after.find('>') + 1)), any = "[^]*";
+    JsonNode counts;
+    read_counts(schema, "minLength", "maxLength", counts);
+    const std::string text = fmt::format("[^]{{{},{}}}", counts.least,
+                                         counts.most < UINT32_MAX ? std::to_string(counts.most) : "");
+    return add_leaf(fmt::format("{} before {}", text, mark), dfa_of(schema, [&] {
+                      return ByteDfa::without(dfa_of_pattern(text, Spelling::kPlain),
+                                              dfa_of_pattern(any + mark + any, Spelling::kPlain));
+                    }));
   }
 
   const JsonView* root_;
@@ -513,6 +528,12 @@ class SchemaReader {
 JsonGrammar read_schema(const JsonView& schema) {
   SchemaReader reader(&schema);
   const NodeId root = reader.read(schema);
+  return reader.finish(root);
+}
+
+JsonGrammar read_calls(std::span<const CalledTool> tools) {
+  SchemaReader reader(nullptr);
+  const NodeId root = reader.read_calls(tools);
   return reader.finish(root);
 }
 

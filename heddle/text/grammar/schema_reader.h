@@ -8,7 +8,10 @@
 // - Numbers: see json_leaves.h. Objects and arrays lie at most JsonGrammar::kMostDepth deep.
 #pragma once
 
+#include <span>
+
 #include "heddle/base/json_view.h"
+#include "heddle/text/calls/call_form.h"
 #include "heddle/text/grammar/json_grammar.h"
 
 namespace heddle {
@@ -17,5 +20,14 @@ namespace heddle {
 JsonGrammar read_schema(const JsonView& schema);
 // Any object of JSON.
 JsonGrammar any_object();
+
+// A tool that a model may call: the text around its arguments, and their schema.
+struct CalledTool {
+  CallPieces pieces;
+  JsonView arguments;
+};
+// One call of one of these tools. Throws as read_schema() does. Where arguments have tags, so do those of `properties` alone, in
+// their order, and strings are any text without the mark that ends them.
+JsonGrammar read_calls(std::span<const CalledTool> tools);
 
 }  // namespace heddle
