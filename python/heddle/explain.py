@@ -1,5 +1,6 @@
 """Which path each module of a model takes, and why: the table of heddle.explain."""
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from heddle.float8.convert import float8_paths
 from heddle.memory import choice_of
 from heddle.moe.experts import expert_paths
 from heddle.patching.module_paths import module_paths
+from heddle.quant.qat import few_bits_paths
+from heddle.quant.sparse_linear import sparse_paths
 
 _HEADS = ("modules", "class", "path", "calls", "reason, or from which sizes it pays")
 
@@ -74,7 +77,7 @@ def _blocks(model):
 def explain(model: torch.nn.Module) -> Explanation:
     """Says which path each module of a model takes that heddle has something for, and why: its norms, MLPs,
     attention and loss, patched or not, its generate, its blocks where heddle.memory plans them, its
-    linear layers where they were converted to FP8, and its experts.
+    linear layers where they were converted to FP8, pruned, quantised or prepared for QAT, and its experts.
 
     Nothing of the model changes. Modules that are alike share a row.
     """
@@ -82,7 +85,8 @@ def explain(model: torch.nn.Module) -> Explanation:
     of_experts = {name for name, *_ in experts}
     modules = (row for row in module_paths(model) if row[0] not in of_experts)
     found = {}
-    for name, *rest in (*modules, *_blocks(model), *float8_paths(model), *experts):
+    others = (each(model) for each in (_blocks, float8_paths, sparse_paths, few_bits_paths))
+    for name, *rest in itertools.chain(modules, *others, experts):
         pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
         found.setdefault((pattern, *rest[:-1]), []).append((name, rest[-1]))
     rows = []

@@ -5,7 +5,7 @@ import weakref
 
 import torch
 
-from heddle import attention, buckets, float8, hardware, memory, ops, optim
+from heddle import attention, buckets, float8, hardware, memory, ops, optim, quant
 from heddle.errors import InvalidArgument, UnknownName, Unsupported
 from heddle.patching import patch
 
@@ -15,6 +15,7 @@ LongSequenceOptimizer = attention.LongSequenceOptimizer
 SegmentedAttentionMemory = attention.SegmentedAttentionMemory
 HardwareAbstractionLayer = hardware.HardwareAbstractionLayer
 detect_available_devices = hardware.detect_available_devices
+StructuredSparsity24 = quant.StructuredSparsity24
 NVIDIABackend, AMDBackend, TPUBackend = (hardware.NVIDIABackend, hardware.AMDBackend, hardware.TPUBackend)
 
 # Names of features that heddle lacks, with what there is instead.

@@ -10,6 +10,7 @@ import heddle
 from heddle import float8
 from heddle.float8 import casts, linear
 from heddle.float8.gain import why_slower
+from tiny import take_every_size, tiny, tokens
 
 LARGEST = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0}
 ALWAYS = {name: float8.Float8Config(name, always=True) for name in float8.RECIPES}
@@ -334,6 +335,20 @@ def test_layers_that_stay_say_so():
     float8.revert(model)
     assert type(model[1]) is torch.nn.Linear
     assert not float8.left_out(model)
+
+
+def test_patched_models_keep_their_paths(monkeypatch):
+    take_every_size(monkeypatch)
+    model, ids = tiny("llama").train(), tokens(2, 48)
+    heddle.patch(model)
+    float8.convert_to_float8_training(model, config=ALWAYS["block"])
+    model(input_ids=ids, labels=ids).loss.backward()
+    paths = {row.name.split(".")[-1]: (row.path, row.calls) for row in heddle.explain(model)}
+    assert paths["loss_function"] == ("heddle linear_cross_entropy", 1)
+    assert paths["mlp"] == ("heddle gated_product", 2)
+    assert paths["gate_proj"][0].startswith("heddle.float8: block")
+    assert paths["gate_proj"][1] == 2
+    assert float8.left_out(model)["lm_head"] == "heddle.patch has taken it for the loss"
 
 
 def test_few_tokens_do_not_gain():

@@ -76,6 +76,11 @@ def test_formats_of_fp8_are_gradients_of_recipes():
         kp.create_fp8_trainer(model=torch.nn.Linear(16, 16), forward_format=kp.FP8Format.E5M2)
 
 
+def test_structured_sparsity_prunes_a_model():
+    model = kp.StructuredSparsity24(sparsity_ratio=0.5).apply_to_model(torch.nn.Linear(16, 8))
+    assert ((model.weight == 0).unflatten(-1, (-1, 4)).sum(-1) == 2).all()
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "said"),
     [
@@ -83,6 +88,11 @@ def test_formats_of_fp8_are_gradients_of_recipes():
             lambda: kp.DynamicMemoryPool,
             heddle.Unsupported,
             "DynamicMemoryPool: heddle lacks a memory pool",
+        ),
+        (
+            lambda: kp.StructuredSparsity24(0.9),
+            heddle.InvalidArgument,
+            "sparsity_ratio is 0.9, block_size 4 and magnitude_based True; must be 0.5, 4 and True",
         ),
         (lambda: kp.create_magic, heddle.UnknownName, "has no create_magic"),
         (lambda: kp.create_ring_attention(30, 4, 9), heddle.InvalidArgument, "d_model is 30 and num_heads 4"),

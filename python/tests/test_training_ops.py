@@ -139,3 +139,20 @@ def test_codes_of_what_is_no_number_show():
     # The largest of a row with NaN is NaN, and so are its scale and its codes.
     assert codes.float().isnan().all(1).tolist() == [True, False]
     assert not codes[1].float().isnan().any()
+
+
+@pytest.mark.parametrize("code", ["e4m3", "e5m2"])
+@pytest.mark.parametrize(("high", "wide"), [((1, 1), (1, 1)), ((132, 1), (300, 1)), ((2, 3), (3, 2))])
+def test_quantize_at_scales_that_are_there(code, high, wide):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(132, 300, generator=generator).bfloat16()
+    scales, turned_scales = (torch.rand(size, generator=generator) * 1e-2 + 1e-3 for size in (high, wide))
+    dtype, largest = CODES[code]
+    codes, turned = heddle.ops.quantize_at(x, scales, turned_scales, code=code)
+    for made, value, scale in ((codes, x, scales), (turned, x.t(), turned_scales)):
+        scale = scale.repeat_interleave(128, 0)[: len(value)] if scale.shape[1] > 1 else scale
+        scale = scale.repeat_interleave(128, 1)[:, : value.shape[1]] if scale.shape[1] > 1 else scale
+        assert_codes(made, (value.float() / scale).clamp(-largest, largest).to(dtype))
+    assert (codes.float().abs() == largest).any() == (code == "e4m3")
+    with pytest.raises(heddle.InvalidArgument, match=r"scales is \[2, 1\].*must be \[1, 1\] or \[132, 1\]"):
+        heddle.ops.quantize_at(x, scales[:1, :1].expand(2, 1).contiguous(), turned_scales)

@@ -19,6 +19,7 @@ DEMOS = {
     "shapes": training.shapes,
     "fp8": training.fp8,
     "mixtures": training.mixtures,
+    "sparsity": training.sparsity,
 }
 
 __all__ = ["DEMOS", "claim"]

@@ -1,12 +1,12 @@
 """Demos of models: decoding in one program, offloaded optimizers, plans of memory, shapes in buckets, FP8,
-mixtures of experts."""
+mixtures of experts, 2:4 sparsity."""
 
 import copy
 
 import torch
 
 import heddle
-from heddle import buckets, float8, optim
+from heddle import buckets, float8, optim, quant
 from heddle.demos.claim import holds
 
 
@@ -127,9 +127,8 @@ def shapes(quick):
     return f"{text}; outputs as without"
 
 
-def fp8(quick):
-    """Training in FP8 reaches the loss of training without."""
-    steps, vocabulary, width = (150, 32, 64) if quick else (1000, 128, 256)
+def _batches(steps, vocabulary):
+    """Tokens, and those after them: of a table, three times of four."""
     generator = torch.Generator().manual_seed(0)
     after = torch.randperm(vocabulary, generator=generator)
     batches = []
@@ -137,15 +136,62 @@ def fp8(quick):
         x = torch.randint(vocabulary, (4, 48), generator=generator)
         other = torch.randint(vocabulary, x.shape, generator=generator)
         batches.append((x, torch.where(torch.rand(x.shape, generator=generator) < 0.75, after[x], other)))
+    return batches
+
+
+def _network(vocabulary, width):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Embedding(vocabulary, width),
+        torch.nn.Linear(width, 4 * width),
+        torch.nn.SiLU(),
+        torch.nn.Linear(4 * width, vocabulary),
+    )
+
+
+def _loss(model, x, wanted):
+    return torch.nn.functional.cross_entropy(model(x).flatten(0, 1), wanted.flatten())
+
+
+def _train(model, batches):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for batch in batches:
+        optimizer.zero_grad()
+        _loss(model, *batch).backward()
+        optimizer.step()
+
+
+def sparsity(quick):
+    """Two of four weights become zero and stay zero in training, which makes up for them."""
+    steps, vocabulary, width = (60, 32, 64) if quick else (300, 64, 128)
+    batches = _batches(2 * steps + 20, vocabulary)
+    held = [torch.cat(each) for each in zip(*batches[-20:], strict=True)]
+    model, losses = _network(vocabulary, width), {}
+    _train(model, batches[:steps])
+    losses["dense"] = float(_loss(model, *held).detach())
+    seen = {"sparsegpt": [x for x, _ in batches[:8]], "magnitude": None}
+    for method, data in seen.items():
+        pruned = quant.prune_2_4_(copy.deepcopy(model), data, method=method)
+        losses[method] = float(_loss(pruned, *held).detach())
+    zeros = [pruned[at].weight == 0 for at in (1, 3)]
+    _train(pruned, batches[steps:-20])
+    losses["magnitude, trained"] = float(_loss(pruned, *held).detach())
+    same = all(torch.equal(pruned[at].weight == 0, each) for at, each in zip((1, 3), zeros, strict=True))
+    said = ", ".join(f"{name} {each:.4f}" for name, each in losses.items())
+    text = f"half of the weights are zero; held-out loss {said}"
+    rises = {name: each - losses["dense"] for name, each in losses.items()}
+    holds(same and all(each.float().mean() == 0.5 for each in zeros), text)
+    holds(max(rises["sparsegpt"], rises["magnitude, trained"]) < rises["magnitude"] / 2, text)
+    return text
+
+
+def fp8(quick):
+    """Training in FP8 reaches the loss of training without."""
+    steps, vocabulary, width = (150, 32, 64) if quick else (1000, 128, 256)
+    batches = _batches(steps, vocabulary)
     losses = {}
     for recipe in (None, *float8.RECIPES):
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(
-            torch.nn.Embedding(vocabulary, width),
-            torch.nn.Linear(width, 4 * width),
-            torch.nn.SiLU(),
-            torch.nn.Linear(4 * width, vocabulary),
-        )
+        model = _network(vocabulary, width)
         if recipe:
             config = float8.Float8Config(recipe, "e5m2", always=True)
             float8.convert_to_float8_training(model, config=config)

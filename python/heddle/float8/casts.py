@@ -38,28 +38,28 @@ class Both(NamedTuple):
     columns: "Coded | None"
 
 
-def _at(x, scales, code):
-    largest = LARGEST[code]
-    return (x.float() / scales).clamp(-largest, largest).to(CODES[code])
-
-
 def _scales(most, code):
     return most.float().clamp(min=LEAST) / LARGEST[code]
 
 
-def _turned(codes):
-    return codes.view(torch.uint8).t().contiguous().view(codes.dtype)
+def _largest(x, dim):
+    return torch.linalg.vector_norm(x, float("inf"), dim)
+
+
+def _at(x, scales, turned_scales, code):
+    codes, turned = ops.quantize_at(x, scales, turned_scales, code=code)
+    return Both(Coded(codes, scales), Coded(turned, turned_scales))
 
 
 def _by_tensor(x, code, wants_columns):
-    scales = _scales(torch.linalg.vector_norm(x.flatten(), float("inf")), code).reshape(1, 1)
-    codes = _at(x, scales, code)
-    return Both(Coded(codes, scales), Coded(_turned(codes), scales.t()) if wants_columns else None)
+    scales = _scales(_largest(x.flatten(), 0), code).reshape(1, 1)
+    return _at(x, scales, scales.t(), code)
 
 
 def _by_row(x, code, wants_columns):
-    turned = Coded(*ops.quantize(x.t().contiguous(), code=code)) if wants_columns else None
-    return Both(Coded(*ops.quantize(x, code=code)), turned)
+    if not wants_columns:
+        return Both(Coded(*ops.quantize(x, code=code)), None)
+    return _at(x, *[_scales(_largest(x, dim), code)[:, None] for dim in (1, 0)], code)
 
 
 def _by_block(x, code, wants_columns):
@@ -71,13 +71,11 @@ def _by_block(x, code, wants_columns):
 
 def _by_square(x, code, wants_columns):
     rows, columns = x.shape
-    high, wide = -(-rows // BLOCK), -(-columns // BLOCK)
-    padded = torch.nn.functional.pad(x, (0, wide * BLOCK - columns, 0, high * BLOCK - rows))
-    squares = padded.view(high, BLOCK, wide, BLOCK)
-    scales = _scales(squares.abs().amax((1, 3)), code)
-    codes = _at(squares, scales[:, None, :, None], code).view(padded.shape)[:rows, :columns].contiguous()
-    turned = Coded(_turned(codes), scales.t().contiguous()) if wants_columns else None
-    return Both(Coded(codes, scales), turned)
+    few = (-columns % BLOCK, -rows % BLOCK)
+    squares = torch.nn.functional.pad(x, (0, few[0], 0, few[1])) if any(few) else x
+    most = _largest(squares.reshape(-(-rows // BLOCK), BLOCK, -1, BLOCK), (1, 3))
+    scales = _scales(most, code)
+    return _at(x, scales, scales.t().contiguous(), code)
 
 
 _CASTS = {"tensor": _by_tensor, "row": _by_row, "block": _by_block, "square": _by_square}

@@ -18,8 +18,10 @@ _MANY_TOKENS = 1 << 17
 def _why_left_out(linear, name, config, module_filter_fn):
     if module_filter_fn is not None and not module_filter_fn(linear, name):
         return "module_filter_fn leaves it out"
+    if hasattr(type(linear), "_heddle_kind"):
+        return "heddle.patch has taken it for the loss"
     if type(linear) is not nn.Linear:
-        return f"it is a {type(linear).__qualname__}, a class of its own"
+        return f"its class is {type(linear).__qualname__}; must be torch.nn.Linear itself"
     outputs, inputs = linear.weight.shape
     if outputs % UNIT or inputs % UNIT:
         return f"its weight is {outputs} x {inputs}; both must be multiples of {UNIT}"

@@ -19,7 +19,7 @@ def _of_torch(a, b, dtype):
     return False
 
 
-def _by_torch(a, b, dtype, fast):
+def by_torch(a, b, dtype, fast):
     # cuBLAS wants scales of blocks with the lines side by side.
     left = a.scales.t().contiguous().t() if a.scales.shape[1] > 1 else a.scales
     right = b.scales.contiguous().t()
@@ -32,6 +32,13 @@ def multiply(a, b, dtype, fast=False):
         with torch.autocast("cpu", enabled=False):
             return (a.values() @ b.values().t()).to(dtype)
     if _of_torch(a, b, dtype):
-        return _by_torch(a, b, dtype, fast)
+        return by_torch(a, b, dtype, fast)
+    return by_heddle(a, b, dtype, fast)
+
+
+def by_heddle(a, b, dtype, fast):
     y = torch.empty(a.codes.shape[0], b.codes.shape[0], dtype=dtype, device=a.codes.device)
-    return ops.scaled_mm(a.codes, b.codes.t(), a.scales, b.scales.t(), fast_sums=fast, out=y)
+    scales = b.scales.t()
+    if scales.shape[0] > 1:
+        scales = scales.contiguous()  # the kernel brings those of single columns in words of a row
+    return ops.scaled_mm(a.codes, b.codes.t(), a.scales, scales, fast_sums=fast, out=y)

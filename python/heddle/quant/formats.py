@@ -53,6 +53,15 @@ class Format:
         """The nearest point of each number, ties to the even code, beyond the largest one that."""
         raise NotImplementedError
 
+    @property
+    def bottom(self):
+        """The least point."""
+        return -self.top
+
+    def step_of(self, size):
+        """The distance from the point at or below each size, 0 or more, to the next one."""
+        raise NotImplementedError
+
     def storable(self, scales, whole):
         """The scales that a file can have, next to these; float32."""
         return scales.to(whole.dtype).float()
@@ -102,9 +111,18 @@ class Format:
         packed = self.pack(empty, torch.empty(groups, device="meta"), Whole(dtype))
         return sum(part.numel() * part.element_size() for part in packed.values())
 
-    def round(self, x, scales, whole):
-        """(points, values) of numbers next to points of a scale; scales broadcast."""
-        points = self.nearest(torch.where(scales == 0, 0.0, x / scales))
+    def by_chance(self, x, chance):
+        """One of the two points around each number, the farther the rarer, so that their mean is the number;
+        beyond the largest point that. `chance`: numbers from 0 to 1, without 1."""
+        x = x.clamp(self.bottom, self.top)
+        step = self.step_of(x.abs())
+        below = (x.abs() / step).floor()
+        return ((below + (x.abs() / step - below > chance)) * step).copysign(x)
+
+    def round(self, x, scales, whole, chance=None):
+        """(points, values) of numbers: next to points of a scale, or by_chance; scales broadcast."""
+        scaled = torch.where(scales == 0, 0.0, x / scales)
+        points = self.nearest(scaled) if chance is None else self.by_chance(scaled, chance)
         return points, (points * scales).to(whole.dtype).float()
 
     def choose_scales(self, block, whole, importance=None):
@@ -122,23 +140,37 @@ class Format:
             least = error if least is None else torch.minimum(error, least)
         return best
 
-    def encode(self, weight, whole=None, importance=None):
-        """The Codes of a finite matrix, each value at the nearest point."""
-        whole, rows = whole or self.whole_of([weight]), weight.shape[0]
+    def fit(self, weight, whole, importance=None, chance=None):
+        """(points, scales [rows, groups], values) of a matrix: the nearest points, or by_chance."""
+        rows = weight.shape[0]
         blocks = weight.float().reshape(-1, self.group or weight.shape[1])
         if importance is not None:
             importance = importance.reshape(-1, blocks.shape[1]).repeat(rows, 1)
         scales = self.choose_scales(blocks, whole, importance)
-        points, values = self.round(blocks, scales[:, None], whole)
-        parts = self.pack(points.reshape(weight.shape), scales.reshape(rows, -1), whole)
-        return Codes(parts, values.reshape(weight.shape).to(weight.dtype))
+        chance = None if chance is None else chance.reshape(blocks.shape)
+        points, values = self.round(blocks, scales[:, None], whole, chance)
+        values = values.reshape(weight.shape).to(weight.dtype)
+        return points.reshape(weight.shape), scales.reshape(rows, -1), values
+
+    def encode(self, weight, whole=None, importance=None):
+        """The Codes of a finite matrix, each value at the nearest point."""
+        whole = whole or self.whole_of([weight])
+        points, scales, values = self.fit(weight, whole, importance)
+        return Codes(self.pack(points, scales, whole), values)
 
 
 class Integers(Format):
     """Integers of 4 or 8 bits, plus half of their range, several in a word of 32 bits."""
 
+    @property
+    def bottom(self):
+        return -(2.0 ** (self.bits - 1))
+
     def nearest(self, x):
-        return x.round().clamp(-(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1)
+        return x.round().clamp(self.bottom, self.top)
+
+    def step_of(self, size):
+        return torch.ones_like(size)
 
     def pack(self, points, scales, whole):
         codes, per = points.to(torch.int64) + 2 ** (self.bits - 1), 32 // self.bits
@@ -164,6 +196,10 @@ class Fp8(Format):
     def nearest(self, x):
         return x.clamp(-E4M3_MAX, E4M3_MAX).to(torch.float8_e4m3fn).float()
 
+    def step_of(self, size):
+        exponent = (torch.frexp(size)[1] - 1).clamp(min=-6)  # subnormal numbers have the step of the first
+        return torch.ldexp(torch.ones_like(size), exponent - 3)
+
     def pack(self, points, scales, whole):
         return {"weight": points.to(torch.float8_e4m3fn), "weight_scale": scales.to(whole.dtype)}
 
@@ -176,8 +212,11 @@ class FourBitFloats(Format):
 
     def nearest(self, x):
         size = x.abs().clamp(max=E2M1_MAX)
-        step = torch.where(size < 2, 0.5, torch.where(size < 4, 1.0, 2.0))
+        step = self.step_of(size)
         return ((size / step).round() * step).copysign(x)
+
+    def step_of(self, size):
+        return torch.where(size < 2, 0.5, torch.where(size < 4, 1.0, 2.0))
 
     @staticmethod
     def pairs(points):

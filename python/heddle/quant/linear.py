@@ -6,6 +6,7 @@ from torch import nn
 from heddle.errors import InvalidArgument, named
 from heddle.quant.formats import format_named, require_finite
 from heddle.quant.select import SKIP, linear_names, quantization_config, units
+from heddle.quant.sparse_linear import SparseLinear
 
 
 class QuantLinear(nn.Module):
@@ -67,7 +68,7 @@ def quantize_(model, config="int4", *, group=None, skip=SKIP):
     """
     if not isinstance(model, nn.Module):
         raise InvalidArgument(f"[quantize_] the model is {type(model).__name__}; must be a torch.nn.Module")
-    names = linear_names(model, skip)
+    names = linear_names(model, skip, (nn.Linear, SparseLinear))
     if isinstance(config, dict):
         unknown = sorted(set(config) - set(names))
         if unknown:
@@ -85,7 +86,7 @@ def quantize_(model, config="int4", *, group=None, skip=SKIP):
                 coded, whole = encode_unit(format, layers)
                 for name, codes in coded.items():
                     made[name] = QuantLinear(codes, format, whole, model.get_submodule(name).bias)
-    left = [n for n, m in model.named_modules() if type(m) is nn.Linear and n not in made]
+    left = [n for n, m in model.named_modules() if type(m) in (nn.Linear, SparseLinear) and n not in made]
     for name, layer in made.items():
         layer.train(model.training)
         model.set_submodule(name, layer)

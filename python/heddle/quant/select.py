@@ -19,23 +19,23 @@ def is_skipped(name, skip):
     return any(fnmatch.fnmatchcase(name, form) for each in skip for form in (each, "*." + each))
 
 
-def linear_names(model, skip=SKIP):
-    """The names of the model's nn.Linear layers that are not skipped."""
+def linear_names(model, skip=SKIP, kinds=(nn.Linear,), caller="quantize"):
+    """The names of the model's layers of these very classes that are not skipped."""
     unused = [each for each in skip if each not in SKIP]
     names = []
     for name, module in model.named_modules():
-        if type(module) is not nn.Linear:
+        if type(module) not in kinds:
             continue
         unused = [each for each in unused if not is_skipped(name, [each])]
         if not is_skipped(name, skip):
             names.append(name)
     if unused:
-        raise InvalidArgument(f"[quantize] --skip {unused[0]} is no layer's name, nor the end of one")
+        raise InvalidArgument(f"[{caller}] --skip {unused[0]} is no layer's name, nor the end of one")
     if not names:
-        kinds = sorted({type(module).__name__ for module in model.modules() if hasattr(module, "weight")})
+        there = sorted({type(module).__name__ for module in model.modules() if hasattr(module, "weight")})
         raise Unsupported(
-            f"[quantize] {type(model).__name__} has no layer to quantise: only torch.nn.Linear is, and it has"
-            f" {', '.join(kinds) or 'no weights'}"
+            f"[{caller}] {type(model).__name__} has no layer to quantise or prune: only torch.nn.Linear is"
+            f" one, and it has {', '.join(there) or 'no weights'}"
         )
     return names
 
