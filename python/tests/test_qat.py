@@ -8,9 +8,18 @@ import torch
 from torch import nn
 
 import heddle
-from heddle.quant import QAT, QatLinear, SparseLinear, format_named, prune_2_4_, quantize_
+from heddle.quant import (
+    QAT,
+    QatLinear,
+    QuantLinear,
+    SparseLinear,
+    dequantize_,
+    format_named,
+    prune_2_4_,
+    quantize_,
+)
 from test_quant import NAMES, points_of
-from tiny import tiny, tokens
+from tiny import gradients, take_every_size, tiny, tokens
 
 
 def drawn(*shape, seed=0):
@@ -181,3 +190,66 @@ def test_wrong_use_is_named_and_changes_nothing():
     with pytest.raises(heddle.InvalidArgument, match=r"\[1\] has nan at \[2, 3\]"):
         qat.convert(model)
     assert all(type(layer) is QatLinear for layer in model)
+
+
+# --- adapters on codes ---
+
+WIDE = {"hidden_size": 128, "intermediate_size": 128, "head_dim": 32}
+
+
+def adapted(model, **options):
+    import peft
+
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        config = peft.LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False, **options)
+        return peft.get_peft_model(model, config).train()
+
+
+@pytest.mark.parametrize("is_patched", [False, True])
+@pytest.mark.parametrize("name", ["int4", "fp8", "nvfp4"])
+def test_adapters_train_on_codes_as_on_their_values(name, is_patched, monkeypatch):
+    coded = quantize_(tiny("llama", **WIDE), name)
+    floats = dequantize_(copy.deepcopy(coded))
+    assert not any(isinstance(each, QuantLinear) for each in floats.modules())
+    if is_patched:
+        take_every_size(monkeypatch)
+        heddle.patch(coded), heddle.patch(floats)
+    one, other = adapted(coded), adapted(floats)
+    assert {each.dtype for each in one.parameters()} == {torch.float32}
+    (loss, grads), (wanted, others) = gradients(one, tokens()), gradients(other, tokens())
+    assert torch.equal(loss, wanted)
+    assert list(grads) == list(others)
+    assert grads
+    assert all("lora_" in key and torch.equal(grads[key], others[key]) for key in grads)
+
+
+def test_adapters_merge_into_floats_alone():
+    model = adapted(quantize_(tiny("llama", **WIDE), "int4")).eval()
+    logits = model(tokens()).logits
+    with pytest.raises(
+        heddle.Unsupported, match=r"wants its weight, which is in codes.* heddle.quant.dequantize_\(model\)"
+    ):
+        model.merge_adapter()
+    with pytest.raises(heddle.Unsupported, match=r"\[QuantLinear\] aten.mul"):
+        model.base_model.model.model.layers[0].mlp.up_proj.base_layer.weight.mul(2)
+    merged = dequantize_(model).merge_and_unload()
+    assert {type(each) for each in merged.modules() if isinstance(each, nn.Linear)} == {nn.Linear}
+    torch.testing.assert_close(merged(tokens()).logits, logits, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_the_backward_keeps_no_matrix(autocast):
+    layer, kept = quantize_(nn.Sequential(nn.Linear(256, 256)), "int4")[0], []
+    x, floats = drawn(2, 256).requires_grad_(), layer.dequantize()
+    other, bias = x.detach().clone().requires_grad_(), layer.bias.detach().clone().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):
+            y = layer(x)
+        wanted = nn.functional.linear(other, floats, bias)
+    assert torch.equal(y, wanted)
+    assert max(kept, default=0) <= x.numel()
+    y.square().sum().backward(), wanted.square().sum().backward()
+    assert torch.equal(x.grad, other.grad)
+    assert torch.equal(layer.bias.grad, bias.grad)
+    assert (layer.weight.shape, layer.weight.dtype) == ((256, 256), torch.float32)

@@ -2,24 +2,72 @@
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
-from heddle.errors import InvalidArgument, named
+from heddle.errors import InvalidArgument, Unsupported, named
 from heddle.quant.formats import format_named, require_finite
 from heddle.quant.select import SKIP, linear_names, quantization_config, units
 from heddle.quant.sparse_linear import SparseLinear
 
 
-class QuantLinear(nn.Module):
+class _Expanded(torch.autograd.Function):
+    """x W^T + bias of a layer in codes. The backward expands them again, so that no matrix is kept."""
+
+    @staticmethod
+    def forward(ctx, x, bias, layer):
+        ctx.layer, ctx.dtype, ctx.bias_dtype = layer, x.dtype, None if bias is None else bias.dtype
+        return nn.functional.linear(x, layer.dequantize().to(x.dtype), bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dy):
+        dx = dbias = None
+        if ctx.needs_input_grad[0]:
+            dx = (dy @ ctx.layer.dequantize().to(ctx.dtype).to(dy.dtype)).to(ctx.dtype)
+        if ctx.needs_input_grad[1]:
+            dbias = dy.flatten(0, -2).sum(0).to(ctx.bias_dtype)
+        return dx, dbias, None
+
+
+class _InCodes(torch.Tensor):
+    """Shape, dtype and device of a weight that is in codes. Anything else is refused."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, shape, dtype, device):
+        return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        raise Unsupported(
+            f"[QuantLinear] {function} wants its weight, which is in codes; layer.dequantize() is the matrix,"
+            " and heddle.quant.dequantize_(model) makes layers of floats, into which adapters can be merged"
+        )
+
+    def __repr__(self, **_):
+        return f"weight in codes, {list(self.shape)}, {self.dtype}"
+
+
+class QuantLinear(nn.Linear):
     """A layer that keeps codes and scales as buffers, under the names of compressed-tensors (`weight_packed`,
-    `weight_scale`, ...), and expands them at each call. Gradients reach its input and bias."""
+    `weight_scale`, ...), and expands them at each call. Gradients reach its input and bias.
+
+    Adapters of PEFT take it for the nn.Linear that it was. `weight` has its shape, dtype and device alone.
+    """
 
     def __init__(self, codes, format, whole, bias):
-        super().__init__()
-        for name, part in codes.parts.items():
-            self.register_buffer(name, part)
-        self.format, self.whole, self.bias = format, whole, bias
+        nn.Module.__init__(self)
         self.out_features, self.in_features = codes.values.shape
         self.dtype = codes.values.dtype
+        self._buffers.update(codes.parts)
+        self.format, self.whole, self.bias = format, whole, bias
+
+    def __getattr__(self, name):
+        if name == "weight":
+            device = next(iter(self._buffers.values())).device
+            return _InCodes((self.out_features, self.in_features), self.dtype, device)
+        return super().__getattr__(name)
 
     def dequantize(self):
         """The matrix that the codes stand for, in the dtype that it had."""
@@ -29,6 +77,11 @@ class QuantLinear(nn.Module):
         return values.reshape(points.shape).to(self.dtype)
 
     def forward(self, x):
+        kind = x.device.type
+        if torch.is_autocast_enabled(kind):
+            x = x.to(torch.get_autocast_dtype(kind))
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            return _Expanded.apply(x, self.bias, self)
         return nn.functional.linear(x, self.dequantize().to(x.dtype), self.bias)
 
     def extra_repr(self):
@@ -92,4 +145,20 @@ def quantize_(model, config="int4", *, group=None, skip=SKIP):
         model.set_submodule(name, layer)
     if hasattr(model, "config"):
         model.config.quantization_config = quantization_config(formats, left)
+    return model
+
+
+@named
+def dequantize_(model):
+    """Makes the QuantLinear layers of a model nn.Linear, with the values of their codes in the dtype that the
+    weights had, in place; returns the model. Adapters of PEFT, if there are any, stay and can be merged."""
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, QuantLinear):
+            plain = nn.Linear(layer.in_features, layer.out_features, layer.bias is not None, device="meta")
+            plain.weight = nn.Parameter(layer.dequantize(), requires_grad=False)
+            plain.bias = layer.bias
+            model.set_submodule(name, plain.train(layer.training))
+    config = getattr(model, "config", None)
+    if getattr(config, "quantization_config", None) is not None:
+        del config.quantization_config
     return model
