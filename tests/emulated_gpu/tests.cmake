@@ -80,6 +80,7 @@ endforeach()
 add_emulated_test(op_harness_test "${in_frames}")
 add_emulated_test(op_call_test "*_cuda*")
 add_emulated_test(op_call_gpu_test "*")
+add_emulated_test(adamw_gpu_test "*")
 add_emulated_test(devices_gpu_test "*")
 add_emulated_test(transfer_gpu_test "*")
 # Kernels of rows are alike, and so are matmul's and bmm's: some stand for all.

@@ -167,18 +167,12 @@ class AdamW(torch.optim.Optimizer):
             grad = torch.empty_strided(
                 param.shape, param.stride(), dtype=grad.dtype, device=grad.device
             ).copy_(grad)
-        state = {
-            name: each if name.endswith("_scale") else states.flat(each)
-            for name, each in self.state[param].items()
-            if name != "step"
-        }
-        return update.Part(states.flat(param), states.flat(grad), state, 0, states.seed_of(number, step))
+        state = {name: each for name, each in self.state[param].items() if name != "step"}
+        return update.Part(param.detach(), grad, state, 0, states.seed_of(number, step))
 
     def _update(self, parts, numbers):
         update.on_host([part for part in parts if part.param.device.type == "cpu"], numbers)
-        for part in parts:
-            if part.param.device.type != "cpu":
-                update.on_device(part, numbers)
+        update.on_device([part for part in parts if part.param.device.type != "cpu"], numbers)
 
     def load_state_dict(self, state_dict):
         """Takes what `state_dict` or `adamw_state_dict` gave, of any of heddle's AdamWs or of torch's. States

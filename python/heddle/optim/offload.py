@@ -52,8 +52,7 @@ class OffloadAdamW(AdamW):
         on_cpu = [part for part in parts if part.param.device.type == "cpu"]
         ours, theirs = self._split(on_cpu, 0.0 if self.gpu_fraction == "auto" else self.gpu_fraction)
         update.on_host(ours, numbers, self.threads)
-        for part in theirs:
-            update.on_device(part, numbers)
+        update.on_device(theirs, numbers)
         for device in {part.param.device for part in parts} - {torch.device("cpu")}:
             with torch.cuda.device(device):
                 self._update_away([part for part in parts if part.param.device == device], numbers)
@@ -65,10 +64,11 @@ class OffloadAdamW(AdamW):
         for part in parts:
             here = len(part) if left >= len(part) else left // states.BLOCK * states.BLOCK
             left -= min(left, len(part))
+            whole = part.flat()
             if here:
-                ours.append(part.cut(0, here))
-            if here < len(part):
-                theirs.append(part.cut(here, len(part)))
+                ours.append(whole.cut(0, here))
+            if here < len(whole):
+                theirs.append(whole.cut(here, len(whole)))
         return ours, theirs
 
     def _update_away(self, parts, numbers):
@@ -86,7 +86,8 @@ class OffloadAdamW(AdamW):
         for part in theirs:
             device = part.param.device
             there = {name: each.to(device, non_blocking=True) for name, each in part.state.items()}
-            update.on_device(update.Part(part.param, part.grad, there, part.first, part.seed), numbers)
+            away = update.Part(part.param, part.grad, there, part.first, part.seed)
+            update.on_device([away], numbers)
             for name, each in there.items():
                 part.state[name].copy_(each, non_blocking=True)
         end.record()

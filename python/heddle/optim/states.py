@@ -28,6 +28,8 @@ def dtype_of(state_dtype, param):
 
 def is_dense(tensor):
     """Its elements lie side by side, in any order of dimensions."""
+    if tensor.is_contiguous():
+        return True
     expected = 1
     for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size != 1 and stride != expected:
@@ -94,6 +96,12 @@ def taken(param, saved, fresh):
 @functools.cache
 def _code(signed, device):
     return tuple(torch.tensor(each, device=device) for each in _heddle.dynamic_code(signed))
+
+
+@functools.cache
+def codes(device):
+    """[4, 256] for a GPU's kernel: values and middles of the codes with a sign, and of those without."""
+    return torch.stack([each for signed in (True, False) for each in _code(signed, device)])
 
 
 @functools.cache

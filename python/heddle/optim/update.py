@@ -1,5 +1,5 @@
-"""A step of some elements: on the host, in one pass over all of them, and on the device where they lie, by
-the op `adamw`. Both give the same bits."""
+"""A step of some elements: on the host, in one pass over all of them, and on the device where they lie. Both
+give the same bits."""
 
 from dataclasses import dataclass
 
@@ -25,19 +25,27 @@ class Numbers:
 
 @dataclass
 class Part:
-    """A run of a parameter's elements, with flat tensors of one device. Its begin is that of a block."""
+    """A run of a parameter's elements, with tensors of one device whose elements lie side by side: all of a
+    parameter, in its shape, or a flat part. Its begin is that of a block."""
 
     param: torch.Tensor
     grad: torch.Tensor
-    state: dict  # flat tensors, without the step
+    state: dict  # without the step
     first: int  # the number of the first element in the parameter
     seed: int
 
     def __len__(self):
-        return len(self.param)
+        return self.param.numel()
+
+    def flat(self):
+        """Returns the same elements in flat tensors."""
+        state = {
+            name: each if name.endswith("_scale") else states.flat(each) for name, each in self.state.items()
+        }
+        return Part(states.flat(self.param), states.flat(self.grad), state, self.first, self.seed)
 
     def cut(self, begin, end):
-        """Elements begin to end; `begin` is a multiple of a block."""
+        """Elements begin to end of a flat part; `begin` is a multiple of a block."""
         blocks = slice(begin // states.BLOCK, -(-end // states.BLOCK))
         state = {
             name: each[blocks] if name.endswith("_scale") else each[begin:end]
@@ -52,13 +60,49 @@ class Part:
 
 def on_host(parts, numbers, threads=None):
     """Steps parts whose tensors all lie on the host."""
+    for kind, same in _by_kind(parts).items():
+        tensors = [_addresses(part) for part in same]
+        _heddle.adamw(tensors, kind, _of_all(numbers), numbers.step, threads or torch.get_num_threads())
+
+
+def on_device(parts, numbers):
+    """Steps parts where they lie: those of each device and kind in one launch of a GPU; by ops on a CPU."""
+    devices = {}
+    for part in parts:
+        if len(part):
+            devices.setdefault(part.param.device, []).append(part)
+    for device, those in devices.items():
+        if device.type != "cuda":
+            for part in those:
+                _by_ops(part.flat(), numbers)
+            continue
+        with torch.cuda.device(device):
+            place = device.index, torch.cuda.current_stream().cuda_stream
+            for kind, same in _by_kind(those).items():
+                _in_one_launch(same, kind, numbers, device, place)
+
+
+def _in_one_launch(parts, kind, numbers, device, place):
+    """Steps parts of one kind on a GPU. `place`: its number and a stream of it."""
+    rows, chunks = [], 0
+    for part in parts:
+        rows.append((*_addresses(part), chunks))
+        chunks += -(-len(part) // _heddle.adamw_chunk)
+    table = torch.tensor(rows, dtype=torch.int64).to(device)
+    codes = states.codes(device).data_ptr() if kind[2] == states.KINDS[torch.uint8] else 0
+    tensors = table.data_ptr(), len(rows), chunks, codes
+    _heddle.adamw_on_gpu(place, tensors, kind, _of_all(numbers), numbers.step)
+
+
+def _by_kind(parts):
     kinds = {}
     for part in parts:
         kinds.setdefault(part.kind(), []).append(part)
-    of_all = numbers.lr, numbers.beta1, numbers.beta2, numbers.eps, numbers.weight_decay, numbers.grad_scale
-    for kind, same in kinds.items():
-        tensors = [_addresses(part) for part in same]
-        _heddle.adamw(tensors, kind, of_all, numbers.step, threads or torch.get_num_threads())
+    return kinds
+
+
+def _of_all(numbers):
+    return numbers.lr, numbers.beta1, numbers.beta2, numbers.eps, numbers.weight_decay, numbers.grad_scale
 
 
 def _addresses(part):
@@ -72,7 +116,7 @@ def _addresses(part):
     )
 
 
-def on_device(part, numbers):
+def _by_ops(part, numbers):
     """Steps a part by ops of its device."""
     param, state = part.param, part.state
     is_narrow = param.dtype == torch.bfloat16
