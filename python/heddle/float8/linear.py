@@ -10,7 +10,7 @@ from heddle.errors import Unsupported
 from heddle.float8 import counts
 from heddle.float8.casts import UNIT, Coded, cast
 from heddle.float8.gain import why_slower
-from heddle.float8.products import EMULATED, has_products, multiply
+from heddle.float8.products import BY_TORCH, EMULATED, has_products, multiply
 
 _MEMO = "_heddle_float8"  # an input's attribute: its codes, which layers share
 
@@ -127,5 +127,9 @@ def path_of(module, reason):
     """The path of a call, as heddle.explain says it."""
     if reason:
         return "torch"
-    on_cpu = module.weight.device.type == "cpu"
-    return f"heddle.float8: {module.float8.recipe}{', ' + EMULATED if on_cpu else ''}"
+    words = [f"heddle.float8: {module.float8.recipe}"]
+    if module.weight.device.type == "cpu":
+        words.append(EMULATED)
+    elif module.float8.recipe == "block":
+        words.append(BY_TORCH)
+    return ", ".join(words)
