@@ -15,7 +15,7 @@ LongSequenceOptimizer = attention.LongSequenceOptimizer
 SegmentedAttentionMemory = attention.SegmentedAttentionMemory
 HardwareAbstractionLayer = hardware.HardwareAbstractionLayer
 detect_available_devices = hardware.detect_available_devices
-StructuredSparsity24 = quant.StructuredSparsity24
+FP4Quantizer, StructuredSparsity24 = quant.FP4Quantizer, quant.StructuredSparsity24
 NVIDIABackend, AMDBackend, TPUBackend = (hardware.NVIDIABackend, hardware.AMDBackend, hardware.TPUBackend)
 
 # Names of features that heddle lacks, with what there is instead.

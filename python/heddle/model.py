@@ -403,6 +403,9 @@ def from_transformers(model, *, tokenizer=None, device=None, ignore_generation=(
             f"[from_transformers] the {type(inside).__name__} has adapters (PEFT), which are not merged into "
             "its weights; give model.merge_and_unload()"
         )
+    for name, module in getattr(inside, "named_modules", tuple)():
+        if said := getattr(type(module), "not_its_weights", ""):
+            raise InvalidArgument(f"[from_transformers] {name} {said}")
     pairs = _named_tensors(inside.state_dict(), "from_transformers")
     _wait_for_gpu(pairs)
     parts = {"config": config_with_class(inside), "tensors": pairs}

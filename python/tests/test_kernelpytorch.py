@@ -81,6 +81,12 @@ def test_structured_sparsity_prunes_a_model():
     assert ((model.weight == 0).unflatten(-1, (-1, 4)).sum(-1) == 2).all()
 
 
+def test_fp4_quantises_a_model():
+    model = kp.FP4Quantizer(format_type="fp4").quantize_module(torch.nn.Sequential(torch.nn.Linear(32, 8)))
+    assert model[0].weight_packed.numel() == 32 * 8 // 2
+    assert str(kp.FP4Quantizer("mxfp4", 32).format) == "mxfp4"
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "said"),
     [
@@ -88,6 +94,11 @@ def test_structured_sparsity_prunes_a_model():
             lambda: kp.DynamicMemoryPool,
             heddle.Unsupported,
             "DynamicMemoryPool: heddle lacks a memory pool",
+        ),
+        (
+            lambda: kp.FP4Quantizer("nvfp4", 64),
+            heddle.InvalidArgument,
+            "format_type is 'nvfp4' and block_size 64; must be fp4, nvfp4 with blocks of 16",
         ),
         (
             lambda: kp.StructuredSparsity24(0.9),

@@ -192,6 +192,18 @@ def test_wrong_use_is_named_and_changes_nothing():
     assert all(type(layer) is QatLinear for layer in model)
 
 
+def test_the_engine_takes_converted_models_alone():
+    model, qat = tiny("llama", hidden_size=128, intermediate_size=128, head_dim=32), QAT("nvfp4")
+    qat.prepare(model)
+    with pytest.raises(
+        heddle.InvalidArgument, match=r"layers.0.self_attn.q_proj is prepared by QAT.*convert"
+    ):
+        heddle.from_transformers(model, device="cpu")
+    wanted = model(torch.tensor([[3, 17, 5]])).logits[0].detach()
+    with heddle.from_transformers(qat.convert(model), device="cpu", threads=1) as made:
+        torch.testing.assert_close(torch.tensor(made.logits([3, 17, 5])), wanted, rtol=1e-4, atol=1e-4)
+
+
 # --- adapters on codes ---
 
 WIDE = {"hidden_size": 128, "intermediate_size": 128, "head_dim": 32}

@@ -9,7 +9,7 @@
 from heddle.quant.allocate import Allocation, allocate_bits
 from heddle.quant.convert import quantize_folder
 from heddle.quant.formats import FORMATS, Format, format_named
-from heddle.quant.linear import QuantLinear, dequantize_, quantize_
+from heddle.quant.linear import FP4Quantizer, QuantLinear, dequantize_, quantize_
 from heddle.quant.prune import StructuredSparsity24, prune_2_4_
 from heddle.quant.qat import QAT, QatLinear
 from heddle.quant.sparse_linear import SparseLinear, revert_2_4
@@ -18,6 +18,7 @@ __all__ = [
     "FORMATS",
     "QAT",
     "Allocation",
+    "FP4Quantizer",
     "Format",
     "QatLinear",
     "QuantLinear",

@@ -162,3 +162,19 @@ def dequantize_(model):
     if getattr(config, "quantization_config", None) is not None:
         del config.quantization_config
     return model
+
+
+class FP4Quantizer:
+    """quantize_ in 4-bit floats, as KernelPyTorch names it. format_type: "fp4" and "nvfp4" are NVFP4, "mxfp4"
+    is MXFP4. block_size: None, or the format's 16 or 32."""
+
+    def __init__(self, format_type="fp4", block_size=None):
+        self.format = format_named({"fp4": "nvfp4"}.get(format_type, format_type))
+        if self.format.bits != 4 or block_size not in (None, self.format.group):
+            raise InvalidArgument(
+                f"[FP4Quantizer] format_type is {format_type!r} and block_size {block_size}; must be fp4,"
+                " nvfp4 with blocks of 16, or mxfp4 with blocks of 32"
+            )
+
+    def quantize_module(self, module):
+        return quantize_(module, self.format)

@@ -33,6 +33,12 @@ class QatLinear(nn.Linear):
     with its own, itself among them.
     """
 
+    # heddle.from_transformers refuses a model with such a layer.
+    not_its_weights = (
+        "is prepared by QAT, and multiplies other values than its weight's; give QAT.convert(model), or"
+        " QAT.revert(model)"
+    )
+
     def rounded(self):
         """The values [out_features, in_features] of the weight, in its dtype: at the nearest points, or in
         training by chance if `rounding` is "stochastic"."""
