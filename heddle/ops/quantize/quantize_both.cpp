@@ -1,6 +1,5 @@
 #include "heddle/ops/quantize/quantize_both.h"
 
-#include "heddle/kit/rows/row_kernel.h"
 #include "heddle/ops/quantize/quantize_rules.h"
 
 namespace heddle::quantize_both {
@@ -19,11 +18,6 @@ void infer(std::byte* args) {
   set_output("quantize_both", "scales", a.scales, DType::kF32, {rows, groups_of(columns)});
   set_output("quantize_both", "transposed_scales", a.transposed_scales, DType::kF32,
              {columns, groups_of(rows)});
-}
-
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
-  return {
-      {.dim = "M", .extent = as<QuantizeBoth>(args).x.size[0], .unit = kCodeBlock, .preferred = kCodeBlock}};
 }
 
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
@@ -50,17 +44,6 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.transposed_scales, other.scales);
 }
 
-RowWork row_work(const std::byte* args) {
-  const auto& a = as<QuantizeBoth>(args);
-  RowWork work{.form = RowForm::kSquares, .matrices = {&a.x}, .kind = a.code, .adds_up = false};
-  if (a.x.size[0] % 16 != 0 || a.x.last() % 8 != 0 || a.transposed.stride[0] % 16 != 0 ||
-      a.codes.stride[0] % 8 != 0)
-    work.misfit =
-        fmt::format("{} rows of {}, and codes {} and {} bytes apart, are not multiples of 16, 8, 8 and 16",
-                    a.x.size[0], a.x.last(), a.codes.stride[0], a.transposed.stride[0]);
-  return work;
-}
-
 }  // namespace
 
 const OpSpec& op() {
@@ -68,12 +51,12 @@ const OpSpec& op() {
     OpSpec op = op_of<QuantizeBoth>(
         "quantize_both", "codes of 8 bits with scales of 1 x 128 blocks, of x and of x transposed");
     op.infer = infer;
-    op.axes = axes;
+    op.axes = both_axes<QuantizeBoth>;
     op.regions = regions;
     op.flops = rowwise_flops<QuantizeBoth, 24>;
     op.reference = reference;
     op.cases = cases;
-    set_row_kernel(op, row_work);
+    set_row_kernel(op, both_work<QuantizeBoth>);
     return op;
   }();
   return spec;

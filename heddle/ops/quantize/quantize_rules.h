@@ -7,6 +7,7 @@
 
 #include "heddle/ir/rules.h"
 #include "heddle/ir/values.h"
+#include "heddle/kit/rows/row_kernel.h"
 #include "heddle/ops/quantize/code_kind.h"
 
 namespace heddle {
@@ -46,6 +47,25 @@ inline Coded coded(const std::vector<double>& x, size_t columns, size_t group, i
       for (size_t i = begin; i < end; ++i) made.codes.push_back(code_near(x[row + i] / scale, largest, code));
     }
   return made;
+}
+
+// Tiles of codes in both layouts: rows that are whole blocks.
+template <class Args>
+std::vector<TileAxis> both_axes(const std::byte* args, const TilingTarget&) {
+  return {{.dim = "M", .extent = as<Args>(args).x.size[0], .unit = kCodeBlock, .preferred = kCodeBlock}};
+}
+
+// Squares, whose codes are written in words.
+template <class Args>
+RowWork both_work(const std::byte* args) {
+  const auto& a = as<Args>(args);
+  RowWork work{.form = RowForm::kSquares, .matrices = {&a.x}, .kind = a.code, .adds_up = false};
+  if (a.x.size[0] % 16 != 0 || a.x.last() % 8 != 0 || a.transposed.stride[0] % 16 != 0 ||
+      a.codes.stride[0] % 8 != 0)
+    work.misfit =
+        fmt::format("{} rows of {}, and codes {} and {} bytes apart, are not multiples of 16, 8, 8 and 16",
+                    a.x.size[0], a.x.last(), a.codes.stride[0], a.transposed.stride[0]);
+  return work;
 }
 
 }  // namespace heddle
