@@ -212,7 +212,10 @@ def test_compiled_training_keeps_zeros():
     model = prune_2_4_(network())
     zeros = zeros_of(model)
     optimizer = OPTIMIZERS["adamw"](model.parameters())
-    train(torch.compile(model, backend="aot_eager"), optimizer, range(3))
+    for each in model[0].weight, model[2].weight:  # a momentum from before
+        optimizer.state[each] = {"step": torch.tensor(1.0), "exp_avg": torch.ones_like(each),
+                                 "exp_avg_sq": torch.ones_like(each)}  # fmt: skip
+    train(torch.compile(model, backend="eager"), optimizer, range(3))
     assert all(torch.equal(a, b) for a, b in zip(zeros_of(model), zeros, strict=True))
 
 
@@ -249,12 +252,12 @@ def test_explain_says_which_calls_are_dense():
 
 
 def test_the_compressed_weight_is_that_of_torch():
-    """On a GPU alone is it multiplied; its form is the same on a CPU."""
+    """Without a GPU it is only checked."""
     layer = prune_2_4_(nn.Linear(128, 64).bfloat16())
     with torch.no_grad():
         if torch.cuda.is_available():
             layer = layer.cuda()
-            x = drawn(4096, 128).bfloat16().cuda()
+            x = drawn(512, 128).bfloat16().cuda()
             y = nn.functional.linear(x, layer._compressed(torch.bfloat16), layer.bias)
             wanted = nn.functional.linear(x.double(), layer.weight.double(), layer.bias.double())
             assert (y - wanted).norm() < 4e-3 * wanted.norm()

@@ -151,7 +151,8 @@ def quantize_(model, config="int4", *, group=None, skip=SKIP):
 @named
 def dequantize_(model):
     """Makes the QuantLinear layers of a model nn.Linear, with the values of their codes in the dtype that the
-    weights had, in place; returns the model. Adapters of PEFT, if there are any, stay and can be merged."""
+    weights had, in place; returns the model. Their weights are frozen. Adapters of PEFT, if there are any,
+    stay and can be merged."""
     for name, layer in list(model.named_modules()):
         if isinstance(layer, QuantLinear):
             plain = nn.Linear(layer.in_features, layer.out_features, layer.bias is not None, device="meta")

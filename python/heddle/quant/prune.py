@@ -119,7 +119,7 @@ def _checked(model, data, method, skip):
         require_finite(name, weight.detach())
         if weight.shape[1] % 4:
             raise InvalidArgument(
-                f"[{name}] has {weight.shape[1]} columns; must be a multiple of 4: give skip=({name!r},)"
+                f"[{name}] has {weight.shape[1]} columns; must be a multiple of 4: name it in skip"
             )
     return names, batches
 

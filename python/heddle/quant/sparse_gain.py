@@ -8,11 +8,15 @@ def why_slower(tokens, outputs, inputs):
     if outputs % UNIT or inputs % UNIT:
         return f"the weight is {outputs} x {inputs}; both must be multiples of {UNIT} to be compressed"
     least = least_tokens(outputs, inputs)
-    return "" if least is not None and tokens >= least else f"slower with few tokens: {pays(outputs, inputs)}"
+    if least is None:
+        return f"the weight is {outputs} x {inputs}, too small to gain"
+    return "" if tokens >= least else f"too few tokens: it pays {pays(outputs, inputs)}"
 
 
 def least_tokens(outputs, inputs):
-    return 2048 if min(outputs, inputs) >= 4096 else None
+    """Tokens from which it is faster, or None. NVIDIA's figure for an H100 is 1.2 times the dense rate at
+    8192 tokens, outputs and inputs; nothing smaller was measured."""
+    return 8192 if min(outputs, inputs) >= 8192 else None
 
 
 def pays(outputs, inputs):

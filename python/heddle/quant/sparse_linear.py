@@ -4,6 +4,7 @@ Without gradients, a GPU multiplies the compressed weight by torch's kernels whe
 """
 
 import collections
+import weakref
 
 import torch
 from torch import nn
@@ -13,7 +14,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from heddle.errors import InvalidArgument
 from heddle.quant import sparse_gain
 
-_TRAINED = WeakIdKeyDictionary()  # {weight: mask} of weights that took part in a forward with gradients
+_LAYERS = WeakIdKeyDictionary()  # {weight: a weak reference to its SparseLinear}
 _HOOK = []
 
 
@@ -36,8 +37,9 @@ def _zero_again(optimizer, *_):
     """After a step: a momentum from before the pruning, or an update that mixes columns, moved zeros."""
     for group in optimizer.param_groups:
         for param in group["params"]:
-            if (mask := _TRAINED.get(param)) is not None:
-                param.masked_fill_(~mask, 0)
+            layer = _LAYERS[param]() if param in _LAYERS else None
+            if layer is not None:
+                param.masked_fill_(~layer.mask_2_4, 0)
 
 
 class _Frozen(torch.autograd.Function):
@@ -66,9 +68,14 @@ class SparseLinear(nn.Linear):
         linear.__class__ = cls
         linear.register_buffer("mask_2_4", mask, persistent=False)
         linear.sparse_calls, linear.compressed = collections.Counter(), None
+        linear._watch()
+        return linear
+
+    def _watch(self):
+        """Has steps of optimizers leave the zeros of the weight that the layer has now."""
+        _LAYERS[self.weight] = weakref.ref(self)
         if not _HOOK:
             _HOOK.append(register_optimizer_step_post_hook(_zero_again))
-        return linear
 
     def why_not(self, x):
         """The reason why a call of x [..., K] multiplies the dense matrix; "" where it does not."""
@@ -95,7 +102,7 @@ class SparseLinear(nn.Linear):
         if not (torch.is_grad_enabled() and weight.requires_grad):
             return weight
         if not torch.compiler.is_compiling():
-            _TRAINED[weight] = self.mask_2_4
+            self._watch()
         return _Frozen.apply(weight, self.mask_2_4)
 
     @staticmethod
@@ -128,8 +135,7 @@ class SparseLinear(nn.Linear):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        if not _HOOK:
-            _HOOK.append(register_optimizer_step_post_hook(_zero_again))
+        self._watch()
 
     def extra_repr(self):
         return f"{super().extra_repr()}, 2:4"
@@ -148,7 +154,7 @@ def revert_2_4(model):
     """Makes pruned layers nn.Linear again, whose zeros may train; returns the model."""
     for module in model.modules():
         if type(module) is SparseLinear:
-            _TRAINED.pop(module.weight, None)
+            _LAYERS.pop(module.weight, None)
             del module.mask_2_4
             del module.__dict__["sparse_calls"], module.__dict__["compressed"]
             module.__class__ = nn.Linear
