@@ -2,7 +2,6 @@
 
 import datetime
 import importlib.util
-import json
 import re
 import subprocess
 import sys
@@ -47,5 +46,5 @@ def write(result, out, name):
     """Writes to `out`; by default bench/results/<device>/<name>.json. Returns the path."""
     out = out or ROOT / "bench/results" / folder_name(result["device"]) / f"{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
+    out.write_text(of_package("lines").text_of(result) + "\n")
     return out

@@ -10,7 +10,7 @@ import torch
 
 import heddle
 from heddle.bench import __main__ as command
-from heddle.bench import compare, measure, page, report, suites
+from heddle.bench import compare, lines, measure, page, report, suites
 from heddle.bench.peers import Peers
 from heddle.bench.timing import Yardstick
 from heddle.bench.work import FORWARD, Amount, Work
@@ -246,3 +246,10 @@ def test_files_of_others_are_refused(tmp_path):
 def test_the_command_names_what_is_wrong():
     with pytest.raises(heddle.InvalidArgument, match="no work of smoke has 'nothing' in its name"):
         command.main(["--suite", "smoke", "--device", "cpu", "--scale", "tiny", "--only", "nothing"])
+
+
+def test_a_file_has_a_line_for_each_row():
+    result = {"suite": "rows", "versions": {"torch": "2"}, "none": [], "rows": [{"us": [1.5, 2]}, {"us": []}]}
+    text = lines.text_of(result)
+    assert json.loads(text) == result
+    assert text.splitlines()[6:10] == [' "rows": [', '  {"us": [1.5, 2]},', '  {"us": []}', " ]"]

@@ -10,6 +10,7 @@ import subprocess
 import torch
 
 import heddle
+from heddle.bench.lines import text_of
 from heddle.bench.timing import is_gpu
 from heddle.display import fitted
 
@@ -84,7 +85,7 @@ def require_writable(path):
 
 
 def write(result, path):
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    path.write_text(text_of(result) + "\n")
 
 
 def same_of(arguments):
