@@ -241,7 +241,8 @@ def write(name: str, tokenizer: Tokenizer) -> None:
         last = max(vocab, key=vocab.get)
         del file["model"]["merges"][-1]
         vocab[moved] = vocab.pop(last)
-    text = json.dumps(file, ensure_ascii=False, indent=1)
+    sections = (f"{json.dumps(key)}: {json.dumps(part, ensure_ascii=False)}" for key, part in file.items())
+    text = "{" + ",\n ".join(sections) + "}"
     (folder / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
 
     loaded = Tokenizer.from_str(text)
