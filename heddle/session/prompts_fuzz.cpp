@@ -1,20 +1,16 @@
 // Reading any prompts file either succeeds or throws an Error that names file and line.
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "heddle/base/error.h"
+#include "heddle/base/fuzz_payload.h"
 #include "heddle/session/prompts_file.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
-
-void must(bool condition) {
-  if (!condition) std::abort();
-}
 
 void fuzz(std::string_view text) {
   std::set<std::string> ids;

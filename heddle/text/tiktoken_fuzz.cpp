@@ -4,16 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "heddle/base/fuzz_payload.h"
 #include "heddle/text/tiktoken.h"
 #include "heddle/text/tokenizer.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
-
-void must(bool condition) {
-  if (!condition) std::abort();
-}
 
 // The first line gives an id a token: "300 [gMASK]".
 void fuzz(std::string_view text) {
@@ -38,11 +35,5 @@ void fuzz(std::string_view text) {
 }  // namespace heddle
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  try {
-    heddle::fuzz({reinterpret_cast<const char*>(data), size});
-  } catch (const heddle::Error& error) {
-    heddle::must(std::string_view(error.what()).starts_with('['));
-    heddle::must(error.code() != heddle::ErrorCode::kInternal);
-  }
-  return 0;
+  return heddle::fuzz_payload(data, size, 0, heddle::fuzz);
 }

@@ -1,10 +1,10 @@
 // Whatever a model writes becomes the same events, wherever it is cut. Text, names and arguments are made of what was written,
 // and where a call begins it ends. The first byte of an input chooses the form.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "heddle/base/fuzz_payload.h"
 #include "heddle/base/json_view.h"
 #include "heddle/text/calls/call_form.h"
 
@@ -12,10 +12,6 @@ namespace heddle {
 namespace {
 
 using Kind = CallEvent::Kind;
-
-void must(bool condition) {
-  if (!condition) std::abort();
-}
 
 const Json& fuzzed_tools() {
   static const Json made = parse_json(
