@@ -35,7 +35,6 @@ import device_kernel
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
-RULES = ("spill", "serial", "registers", "fence", "empty-l1")
 MOVES_REGISTERS = ("sm_90a", "sm_100a")
 SERIAL = re.compile(r"\(C751[0-8]\)[^\n]*")
 IGNORED = re.compile(r"\(C7508\)[^\n]*")

@@ -22,9 +22,6 @@ class Node:
     data: object = None
     kind: str = "float"
 
-    def is_const(self, value):
-        return self.op == "const" and self.data == value
-
 
 def const(value):
     if isinstance(value, bool):
