@@ -1,6 +1,7 @@
 """heddle.float8: products of codes, exactly; training that keeps no state; layers that stay as they are."""
 
 import copy
+import threading
 
 import pytest
 import torch
@@ -275,6 +276,8 @@ def test_odd_shapes():
     with pytest.raises(RuntimeError):
         module(x.double())
     assert torch.equal(module(x.transpose(0, 1)), module(x).transpose(0, 1))
+    with torch.inference_mode():
+        assert torch.equal(module(x * 1), module(x))
 
 
 @pytest.mark.parametrize("recipe", float8.RECIPES)
@@ -380,3 +383,9 @@ def test_counts_say_what_casts_lose():
     assert "became zero" in repr(counts)
     module(x)
     assert counts["", "input"][0] == 16 * 128
+    with float8.count() as counts:
+        y = module(drawn(16, 128).requires_grad_())
+    thread = threading.Thread(target=lambda: y.sum().backward())  # as a GPU's backward
+    thread.start()
+    thread.join()
+    assert counts["", "gradient"][0] == 16 * 16

@@ -1,4 +1,4 @@
-"""Counts of what casts lose: elements that became zero, and those cut to the largest code."""
+"""Counts of what casts lose: elements that became zero, and those that have the largest code."""
 
 import contextlib
 import contextvars
@@ -69,8 +69,13 @@ def count():
         _ACTIVE.reset(token)
 
 
+def active():
+    """The Counts of this thread; None where nobody wants to know."""
+    return None if torch.compiler.is_compiling() else _ACTIVE.get()
+
+
 @torch.no_grad()
-def note(name, tensor, x, coded):
-    """Counts one cast where somebody wants to know."""
-    if not torch.compiler.is_compiling() and (counts := _ACTIVE.get()) is not None:
-        counts.add((name, tensor), x, coded)
+def note(counts, key, x, coded):
+    """Adds one cast to counts, unless they are None."""
+    if counts is not None:
+        counts.add(key, x, coded)

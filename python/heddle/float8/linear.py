@@ -21,7 +21,7 @@ def _weight_by(config):
 
 def _cast_of_input(x, rows, config, wants_columns):
     """The codes of x, as rows [M, K]; those that another layer made of it, where it has not changed."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or x.is_inference():  # neither has versions
         return cast(rows, config.recipe, wants_columns=wants_columns)
     key = (x._version, rows.dtype, rows.shape, config.recipe)
     known, both = getattr(x, _MEMO, (None, None))
@@ -39,7 +39,8 @@ class _Products(torch.autograd.Function):
         ctx.save_for_backward(weight, turned, turned_scales)
         ctx.config, ctx.name, ctx.dtype = config, name, x.dtype
         rows = cast(weight, _weight_by(config), wants_columns=False).rows
-        counts.note(name, "weight", weight, rows)
+        ctx.counts = counts.active()  # a GPU's backward runs in another thread
+        counts.note(ctx.counts, (name, "weight"), weight, rows)
         return multiply(Coded(codes, scales), rows, x.dtype, fast=config.recipe != "block")
 
     @staticmethod
@@ -48,7 +49,7 @@ class _Products(torch.autograd.Function):
         weight, turned, turned_scales = ctx.saved_tensors
         config, (wants_dx, wants_dw) = ctx.config, ctx.needs_input_grad[:2]
         both = cast(dy.contiguous(), config.recipe, config.gradients, wants_dw)
-        counts.note(ctx.name, "gradient", dy, both.rows)
+        counts.note(ctx.counts, (ctx.name, "gradient"), dy, both.rows)
         dx = dw = None
         if wants_dx:
             dx = multiply(both.rows, cast(weight, _weight_by(config)).columns, ctx.dtype)
@@ -72,7 +73,7 @@ class Float8Linear(nn.Linear):
         linear.float8, linear.float8_name, linear.float8_calls = config, "", collections.Counter()
         return linear
 
-    def why_not(self, x, weight):
+    def _why_not(self, x):
         """The reason why a call of x [..., K] runs in torch; "" where it runs in FP8."""
         config, tokens = self.float8, x.numel() // max(1, self.in_features)
         if tokens == 0:
@@ -81,7 +82,7 @@ class Float8Linear(nn.Linear):
             if not has_products(x.device):
                 return "products of fp8 want a GPU of compute capability 9.0"
             if not config.always:
-                return why_slower(config, tokens, *weight.shape)
+                return why_slower(config, tokens, *self.weight.shape)
         return ""
 
     def forward(self, x):
@@ -91,13 +92,13 @@ class Float8Linear(nn.Linear):
         else:
             dtype = x.dtype
             if dtype != self.weight.dtype:
-                return super().forward(x)  # torch's error, or whatever its caller made of it
+                return super().forward(x)  # which refuses it
         if dtype not in (torch.bfloat16, torch.float32):
             raise Unsupported(
                 f"[Float8Linear] {self.float8_name or 'x'} gets {dtype}, whose range does not hold gradients"
                 " of FP8 training; train in torch.bfloat16, with torch.autocast or without"
             )
-        reason = self.why_not(x, self.weight)
+        reason = self._why_not(x)
         if not torch.compiler.is_compiling():
             self.float8_calls[reason] += 1
         if reason:
@@ -111,7 +112,7 @@ class Float8Linear(nn.Linear):
             rows = nn.functional.pad(rows, (0, 0, 0, few))
         wants_dw = torch.is_grad_enabled() and self.weight.requires_grad
         both = _cast_of_input(x, rows, self.float8, wants_dw)
-        counts.note(self.float8_name, "input", rows, both.rows)
+        counts.note(counts.active(), (self.float8_name, "input"), rows, both.rows)
         turned = both.columns if wants_dw else Coded(None, None)
         y = _Products.apply(rows, self.weight, *both.rows, *turned, self.float8, self.float8_name)
         y = y[: y.shape[0] - few] if few else y

@@ -13,7 +13,7 @@ BY_TORCH = "its weight's gradient by torch._scaled_mm"  # where both sides have 
 
 @functools.cache
 def has_products(device):
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
 
 
 def _has_blocks(coded):
