@@ -200,6 +200,68 @@ def test_chunks_of_a_weight_with_a_gradient_have_a_share_of_its_sum():
     assert one == [16, 2]
 
 
+@pytest.mark.parametrize("sizes", [(8192, 128256, 4096), (700, 3000, 512), (513, 9999, 512), (16, 64, 8)])
+def test_logits_in_a_gradients_memory_are_read_before_it_is_written(sizes):
+    rows, classes, width = sizes
+    done = free = 0  # classes that have a part, and the end of the parts' memory
+    for begin, end, at in linear_loss._parts_in_gradient(*sizes):
+        assert begin == done < end
+        assert end * width <= at >= free
+        done, free = end, at + rows * (end - begin)
+    assert free <= classes * width
+    assert done >= (0.45 * classes if sizes == (8192, 128256, 4096) else 0)
+
+
+def test_all_logits_are_held_where_that_takes_less_than_a_sum_in_float32():
+    def chosen(rows, width, classes, dtype=torch.bfloat16, chunk_rows=None, dweight=True):
+        x = torch.empty(rows, width, dtype=dtype, device="meta")
+        weight = torch.empty(classes, width, dtype=dtype, device="meta")
+        return type(linear_loss._gradients(x, weight, True, dweight, chunk_rows))
+
+    held, summed = linear_loss._Held, linear_loss._Summed
+    assert chosen(8192, 4096, 128256) is held
+    assert chosen(8192, 2048, 128256) is summed  # four times weight
+    assert chosen(8192, 4096, 1024) is summed  # one chunk
+    assert chosen(8192, 4096, 128256, dtype=torch.float32) is summed
+    assert chosen(8192, 4096, 128256, chunk_rows=512) is summed
+    assert chosen(8192, 4096, 128256, dweight=False) is summed
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("options", [{}, {"softcap": 3.0, "label_smoothing": 0.1, "z_loss": 0.01}])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_held_logits_have_as_exact_gradients(monkeypatch, dtype, reduction, options, transposed):
+    monkeypatch.setattr(linear_loss, "CHUNK_BYTES", 1 << 19)  # 128 rows
+    monkeypatch.setattr(linear_loss, "_should_hold", lambda *_: True)
+    generator = torch.Generator().manual_seed(1)
+    rows, width, classes = 300, 128, 2050
+    x = torch.randn(rows, width, generator=generator).to(dtype)
+    weight = (torch.randn(classes, width, generator=generator) * 0.1).to(dtype)
+    weight = weight.T.contiguous().T if transposed else weight
+    target = torch.randint(classes, (rows,), generator=generator)
+    target[::7] = -100
+    assert type(linear_loss._gradients(x, weight, True, True, None)) is linear_loss._Held
+    assert linear_loss._parts_in_gradient(rows, classes, width)
+
+    def gradients(dtype, chunk_rows=None):
+        leaves = [each.detach().to(dtype).requires_grad_() for each in (x, weight)]
+        if dtype == torch.float64:
+            losses, _ = torch_loss(leaves[0] @ leaves[1].T, target, **options)
+        else:
+            given = {"reduction": reduction, "chunk_rows": chunk_rows, **options}
+            losses = heddle.linear_cross_entropy(*leaves, target, **given)
+        kept = (target != -100).sum()
+        loss = losses if losses.dim() == 0 else losses.sum() / kept
+        return [each.double() for each in torch.autograd.grad(loss, leaves)]
+
+    exact, whole, held = gradients(torch.float64), gradients(dtype, rows), gradients(dtype)
+    # A product of 16 bits is rounded to them on a CPU, before dx is added up.
+    for bound, made, one, wanted in zip((2, 1.01), held, whole, exact, strict=True):
+        assert (made - wanted).norm() <= bound * (one - wanted).norm()
+    assert all(map(torch.equal, held, gradients(dtype)))
+
+
 def test_only_a_chunk_of_logits_is_in_memory(monkeypatch):
     x, weight, target = linear_inputs()
     seen = []

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 128 << 20  # logits in memory at once
 SUM_SHARE = 2  # or a part of weight's gradient in float32, which each chunk reads and writes
 SLICE_BYTES = 64 << 20  # a part of weight's gradient, which is rounded by itself
+HELD = 3  # all logits are, if no more than so many times weight: its sum in float32 and a chunk take as much
+PARTS, ALIGNED = 32, 64  # the first part of a gradient's memory holds no logits; classes, for the products
 LEAST_ROWS = 128  # in a chunk, for the products; torch's allocator packs its multiples well
 
 
@@ -28,33 +30,104 @@ def _chunks(x, weight, chunk_rows, sums=False):
     return [slice(begin, min(begin + chunk_rows, len(x))) for begin in range(0, len(x), max(1, chunk_rows))]
 
 
-class _GradientOfWeight:
-    """weight's gradient. Chunks are added up in float32, so that 16 bits are rounded to once, at the end."""
+class _Summed:
+    """Gradients that are made chunk by chunk. weight's are added up in float32, so that 16 bits are rounded
+    to once, at the end."""
 
-    def __init__(self, weight, chunks):
-        self.weight, self.is_sum = weight, len(chunks) > 1
+    def __init__(self, x, weight, dx, dweight, chunk_rows):
+        self.x, self.weight, self.needs_weight = x, weight, dweight
+        self.chunks = _chunks(x, weight, chunk_rows, dweight)
+        self.dx = torch.empty_like(x) if dx else x.new_empty(0)
+        self.is_sum = len(self.chunks) > 1
         classes = (
             max(1, SLICE_BYTES // (weight.shape[1] * weight.element_size())) if self.is_sum else len(weight)
         )
         self.slices = [slice(begin, begin + classes) for begin in range(0, len(weight), max(1, classes))]
         self.sums = []
 
-    def add(self, logits, x):
-        for i, part in enumerate(self.slices):
-            factor = logits[:, part].T
+    def add(self, rows, dlogits):
+        if self.dx.numel():
+            torch.mm(dlogits, self.weight, out=self.dx[rows])
+        for i, part in enumerate(self.slices if self.needs_weight else ()):
+            factor = dlogits[:, part].T
             if not self.is_sum:
-                self.sums.append(factor @ x)
+                self.sums.append(factor @ self.x[rows])
             elif i == len(self.sums):
-                self.sums.append(_product(factor, x))
+                self.sums.append(_product(factor, self.x[rows]))
             else:
-                _add_product(self.sums[i], factor, x)
+                _add_product(self.sums[i], factor, self.x[rows])
 
-    def joined(self):
+    def made(self):
+        if not self.needs_weight:
+            return self.dx, self.weight.new_empty(0)
         if not self.sums:
-            return torch.zeros_like(self.weight)
+            return self.dx, torch.zeros_like(self.weight)
         for i in range(len(self.sums)):  # one at a time: each frees its float32
             self.sums[i] = self.sums[i].to(self.weight.dtype)
-        return self.sums[0] if len(self.sums) == 1 else torch.cat(self.sums)
+        return self.dx, self.sums[0] if len(self.sums) == 1 else torch.cat(self.sums)
+
+
+class _Held:
+    """The gradients of all logits are held, so that weight's is written once. As many classes as fit lie in
+    the memory of weight's gradient, in parts that are read before it is written there."""
+
+    def __init__(self, x, weight, dx):
+        self.x, self.weight, self.needs_x = x, weight, dx
+        self.chunks = _chunks(x, weight, None)
+        self.dweight = torch.empty_like(weight, memory_format=torch.contiguous_format)
+        memory, self.parts, end = self.dweight.view(-1), [], 0
+        for begin, end, at in _parts_in_gradient(len(x), *weight.shape):
+            part = memory[at : at + len(x) * (end - begin)].view(len(x), end - begin)
+            self.parts.append((slice(begin, end), part))
+        others = len(weight) - end
+        apart = x.new_empty(len(x), -(-others // ALIGNED) * ALIGNED)[:, :others]
+        self.parts.append((slice(end, len(weight)), apart))
+
+    def add(self, rows, dlogits):
+        for classes, part in self.parts:
+            part[rows] = dlogits[:, classes]
+
+    def made(self):
+        dx = self.x.new_empty(0)
+        if self.needs_x:
+            sums = None
+            for classes, part in self.parts:
+                if sums is None:
+                    sums = _product(part, self.weight[classes])
+                else:
+                    _add_product(sums, part, self.weight[classes])
+            dx = sums.to(self.x.dtype)
+            del sums
+        for classes, part in self.parts:
+            torch.mm(part.T, self.x, out=self.dweight[classes])
+        return dx, self.dweight
+
+
+def _parts_in_gradient(rows, classes, width):
+    """Parts (begin, end, at) of the classes: the gradients of their logits [rows, end - begin] lie in the
+    memory of weight's gradient [classes, width] from element `at` on, which comes after its row `end`."""
+    parts, begin, size = [], 0, classes // PARTS // ALIGNED * ALIGNED
+    at = size * width
+    while size > 0:
+        parts.append((begin, begin + size, at))
+        begin, at = begin + size, at + rows * size
+        size = min(at // width - begin, (classes * width - at) // rows) // ALIGNED * ALIGNED
+    return parts
+
+
+def _gradients(x, weight, dx, dweight, chunk_rows):
+    """Returns what makes the gradients, from those of the logits by its chunks of rows."""
+    if dweight and chunk_rows is None and _should_hold(x, weight):
+        return _Held(x, weight, dx)
+    return _Summed(x, weight, dx, dweight, chunk_rows)
+
+
+def _should_hold(x, weight):
+    """True where that takes less memory than sums in float32. On a CPU there is no product of 16 bits with
+    a sum in float32, which dx would need."""
+    rows, width = len(x), weight.shape[1]
+    is_small = width < rows and rows <= HELD * width and weight.element_size() < 4
+    return is_small and x.device.type != "cpu" and len(_chunks(x, weight, None)) > 1
 
 
 def _product(a, b):
@@ -77,31 +150,35 @@ def _add_product(sums, a, b):
 def _losses(x, weight, target, factor, *, chunk_rows, later, dx=False, dweight=False, **options):
     """Loss of each row times `factor`. The gradients `dx` and `dweight` of a chunk are made while its logits
     are there; where those of the rows are known only `later`, the backward makes its logits again."""
-    chunks = _chunks(x, weight, chunk_rows, dweight)
-    made_dx = torch.empty_like(x) if dx else x.new_empty(0)
-    made_dweight = _GradientOfWeight(weight, chunks) if dweight else None
+    gradients = _gradients(x, weight, dx, dweight, chunk_rows)
     loss = torch.empty(len(x), dtype=torch.float32, device=x.device)
     lse = torch.empty_like(loss)
-    for part in chunks:
+    for part in gradients.chunks:
         logits = x[part] @ weight.T
         heddle.ops.cross_entropy(logits, target[part], **options, out=(loss[part], lse[part]))
         if dx or dweight:
-            _chunk(x, weight, target, lse, factor, options, part, logits, made_dx, made_dweight)
+            _add_chunk(gradients, target, lse, factor, options, part, logits)
         del logits  # before the next ones are made
     # The gradients take all memory that there should be.
     lse = lse if later else loss.new_empty(0)
-    return loss.mul_(factor), lse, made_dx, made_dweight.joined() if dweight else weight.new_empty(0)
+    return loss.mul_(factor), lse, *gradients.made()
 
 
 def _losses_backward(x, weight, target, lse, factor, *, chunk_rows, dx, dweight, **options):
-    chunks = _chunks(x, weight, chunk_rows, dweight)
-    made_dx = torch.empty_like(x) if dx else x.new_empty(0)
-    made_dweight = _GradientOfWeight(weight, chunks) if dweight else None
-    for part in chunks:
+    gradients = _gradients(x, weight, dx, dweight, chunk_rows)
+    for part in gradients.chunks:
         logits = x[part] @ weight.T
-        _chunk(x, weight, target, lse, factor, options, part, logits, made_dx, made_dweight)
+        _add_chunk(gradients, target, lse, factor, options, part, logits)
         del logits
-    return made_dx, made_dweight.joined() if dweight else weight.new_empty(0)
+    return gradients.made()
+
+
+def _add_chunk(gradients, target, lse, factor, options, part, logits):
+    """Puts the gradient of a chunk's logits in their place, and adds it to the gradients."""
+    heddle.ops.cross_entropy_backward(
+        logits, target[part], lse[part], factor[part].contiguous(), **options, out=logits
+    )
+    gradients.add(part, logits)
 
 
 def _scaled(gradient, scale):
@@ -149,17 +226,6 @@ def _backward(ctx, given, *_):
             one = one + factor[:0].sum()
         made = [_scaled_in_place(each, one) if need else None for each, need in zip(made, needs, strict=True)]
     return (None, None, *(each if need else None for each, need in zip(made, needs, strict=True)), None, None)
-
-
-def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
-    """Puts the gradient of a chunk's logits in their place, and adds what follows to dx and dweight."""
-    heddle.ops.cross_entropy_backward(
-        logits, target[part], lse[part], factor[part].contiguous(), **options, out=logits
-    )
-    if dx.numel():
-        torch.mm(logits, weight, out=dx[part])
-    if dweight is not None:
-        dweight.add(logits, x[part])
 
 
 def _pretended(x, weight, target, factor, *, later, dx=False, dweight=False, **_):
