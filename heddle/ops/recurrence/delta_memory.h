@@ -49,6 +49,32 @@ constexpr tile::Budget delta_scan_budget(i32 dim) {
   return tile::Budget{}.part("stages", kDeltaStages * delta_stage_bytes(dim));
 }
 
+// A scan with few heads cuts the chunks into segments. Each segment's own end, and the matrix by which the state before it reaches its end,
+// are found at the same time; then all segments are scanned at the same time. The cut is a function of the shape alone, and so are the bits.
+struct DeltaSegments {
+  i32 count, chunks;  // of a segment; the last one may have fewer
+
+  // `scans`: heads times parts of columns.
+  static constexpr DeltaSegments of(i64 scans, i32 chunks) {
+    constexpr i32 kAtOnce = 264;  // CTAs that 132 SMs scan with at a time
+    constexpr i32 kShortest = 16, kFewest = 3;
+    const i32 room = scans > kAtOnce ? 0 : kAtOnce / i32(scans), most = chunks / kShortest;
+    const i32 count = room < most ? room : most;
+    if (count < kFewest) return {1, chunks};
+    const i32 each = (chunks + count - 1) / count;
+    return {(chunks + each - 1) / each, each};
+  }
+};
+
+// Floats of a segment: its end, and the matrix.
+constexpr i64 delta_segment_floats(i32 dim, i32 columns) {
+  return i64(dim) * (columns + dim);
+}
+
+constexpr tile::Budget delta_join_budget(i32 dim) {
+  return tile::Budget{}.part("state", dim * 16);
+}
+
 constexpr tile::Budget delta_answer_budget(i32 dim) {
   return tile::Budget{}
       .part("queries", kDeltaChunk * delta_pitch(dim))

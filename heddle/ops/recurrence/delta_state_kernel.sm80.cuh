@@ -55,8 +55,19 @@ struct State {
       value = load_element(kType, from.data, first + (lane_row() + row) * from.stride[2] + of);
     });
   }
+  // `from`: the warp's first column of a dense state.
+  void load(const float* from) {
+    from += lane_row() * kColumns + lane_column();
+    each([&](float& value, i32 row, i32 of) { value = from[row * kColumns + of]; });
+  }
   void clear() {
     each([](float& value, i32, i32) { value = 0; });
+  }
+  // Its columns of the identity, from `column` on.
+  void set_identity(i32 column) {
+    each([&](float& value, i32 row, i32 of) {
+      value = lane_row() + row == column + lane_column() + of ? 1.0f : 0.0f;
+    });
   }
   // `to`: the warp's first column of a dense state.
   void store(float* to) {

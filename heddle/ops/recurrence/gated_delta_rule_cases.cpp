@@ -11,6 +11,11 @@ std::vector<Case> cases() {
       one.prepare = tame_delta<GatedDeltaRule>;
       cases.push_back(one);
     }
+  constexpr DeltaExample kSegments = {1, 1550, 1, 16, 32, true};
+  Case many =
+      make_case(delta_inputs<GatedDeltaRule>(kSegments, DType::kBf16), rounding_bound(DType::kBf16, 64));
+  many.prepare = tame_delta<GatedDeltaRule>;
+  cases.push_back(many);
   return cases;
 }
 

@@ -17,18 +17,22 @@ KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
   const i32 dim = a.q.size[3], columns = a.v.size[3], warps = delta_warps(columns);
   const i64 heads = i64(a.q.size[0]) * a.q.size[2], chunks = heads * delta_chunks(a.q.size[1]);
   plan.constants = {{"kernel", 1}, {"dim", dim}, {"columns", columns}, {"warps", warps}};
-  plan.launches = {{.name = "Prepare",
-                    .grid = u32(chunks),
-                    .threads = u32(kDeltaThreads),
-                    .shared_bytes = delta_prepare_budget(dim, columns).shared_bytes()},
-                   {.grid = u32(heads * ceil_div(columns, 16 * warps)),
-                    .threads = u32(32 * warps),
-                    .shared_bytes = delta_scan_budget(dim).shared_bytes()},
-                   {.name = "Answer",
-                    .grid = u32(chunks),
-                    .threads = u32(kDeltaThreads),
-                    .shared_bytes = delta_answer_budget(dim).shared_bytes()}};
-  plan.workspace_bytes = chunks * DeltaRecord{dim}.bytes();
+  const i32 parts = ceil_div(columns, 16 * warps), parts_of_matrix = ceil_div(dim, 16 * warps);
+  const DeltaSegments cut = DeltaSegments::of(heads * parts, delta_chunks(a.q.size[1]));
+  const auto launch = [&](const char* name, i64 grid, i32 threads, const tile::Budget& budget) {
+    plan.launches.push_back(
+        {.name = name, .grid = u32(grid), .threads = u32(threads), .shared_bytes = budget.shared_bytes()});
+  };
+  launch("Prepare", chunks, kDeltaThreads, delta_prepare_budget(dim, columns));
+  if (cut.count > 1) {
+    launch("Segments", heads * (cut.count - 1) * (parts + parts_of_matrix), 32 * warps,
+           delta_scan_budget(dim));
+    launch("Join", heads * columns / 4, kDeltaThreads, delta_join_budget(dim));
+    plan.workspace_bytes = heads * cut.count * delta_segment_floats(dim, columns) * 4;
+  }
+  launch("Kernel", heads * cut.count * parts, 32 * warps, delta_scan_budget(dim));
+  launch("Answer", chunks, kDeltaThreads, delta_answer_budget(dim));
+  plan.workspace_bytes += chunks * DeltaRecord{dim}.bytes();
   return plan;
 }
 

@@ -2,23 +2,15 @@
 // begin to position i, and
 //   L_ij = d_i / d_j beta_j k_i'k_j   for j < i
 // Then errors of the chunk are (I + L)^-1 (v - d S'k), so that a state meets only prepared keys and values, (I + L)^-1 d k and
-// (I + L)^-1 v (Yang et al., 2024: the WY form). Three launches: `Prepare` does what needs no state, for all chunks at the same time;
-// `Kernel` goes through the chunks, with the state in registers; `Answer` makes y, for all chunks at the same time. States, prepared keys and errors are multiplied as sums of two bf16. No sum's order depends on the device.
+// (I + L)^-1 v (Yang et al., 2024: the WY form). `Prepare` does what needs no state, for all chunks at the same time; `Kernel` goes through
+// the chunks, with the state in registers; `Answer` makes y, for all chunks at the same time. Where few heads have many chunks, `Segments`
+// and `Join` find states that segments of the chunks begin with, and `Kernel` goes through all of them at the same time. States, prepared
+// keys and errors are multiplied as sums of two bf16. No sum's order depends on the device.
 #pragma once
 
-#include "heddle/ops/recurrence/delta_state_kernel.sm80.cuh"
-#include "heddle/ops/recurrence/gated_delta_rule.h"
+#include "heddle/ops/recurrence/gated_delta_rule_scan.sm80.cuh"
 
 namespace heddle::device::gated_delta_rule {
-
-using namespace delta;
-
-struct KernelConfig {
-  static constexpr i32 kKernel = 1;
-  static constexpr i32 kDim = 128;      // elements of a key
-  static constexpr i32 kColumns = 128;  // elements of a value
-  static constexpr i32 kWarps = 4;      // a scan has, each with 16 columns of the state
-};
 
 // Stores prepared values to `error`, and a chunk's record to the workspace.
 template <class Config>
@@ -83,85 +75,6 @@ struct Prepare {
         [&](i32 i, i32 column, float first, float second) {
           if (chunk.has(i)) *reinterpret_cast<float2*>(chunk.at<4>(a.error, i, column)) = {first, second};
         });
-  }
-};
-
-// Goes through the chunks of a head with 16 columns of the state a warp. Stores the states before chunks, errors and the last state.
-template <class Config>
-struct Kernel {
-  static constexpr u32 kThreads = 32 * Config::kWarps;
-  static constexpr i32 kDim = Config::kDim, kColumns = Config::kColumns, kPart = 16 * Config::kWarps;
-  static constexpr i32 kPlane = kDeltaChunk * delta_pitch(kDim), kStage = delta_stage_bytes(kDim);
-  static constexpr tile::Budget kBudget = delta_scan_budget(kDim);
-  static constexpr GatedDeltaRule kTypes = Config::types();
-
-  static void run(const GatedDeltaRule& a, const TensorMap*, u8* workspace) {
-    constexpr i32 kParts = (kColumns + kPart - 1) / kPart;
-    const i32 head = i32(blockIdx.x) / kParts, chunks = delta_chunks(a.q.size[1]);
-    const i32 column = i32(blockIdx.x) % kParts * kPart + i32(threadIdx.x) / 32 * 16;
-    const bool works = column < kColumns;
-    const u8* const records = workspace + i64(head) * chunks * DeltaRecord{kDim}.bytes();
-    u8* const stages = arch::dynamic_shared() + kBudget.offset("stages");
-    const auto fill = [&](i32 number) {
-      if (number < chunks) {
-        u8* const stage = stages + number % kDeltaStages * kStage;
-        copy_record<kDim, kThreads, DeltaRecord>(stage, stage + 3 * kPlane,
-                                                 records + i64(number) * DeltaRecord{kDim}.bytes());
-        copy_rows<kDim, kThreads>(stage + 2 * kPlane, a.k, Chunk::of(a, head, number));
-      }
-      arch::commit_copies();
-    };
-    for (i32 number = 0; number < kDeltaStages - 1; ++number) fill(number);
-    State<kDim, kColumns> state;
-    ChunkSums prepared;
-    Chunk chunk = Chunk::of(a, head, 0);
-    if constexpr (kTypes.s0.rank > 0)
-      state.template load<kTypes.s0.dtype>(a.s0, chunk.batch, chunk.head, works ? column : 0);
-    else
-      state.clear();
-    if (works) load_values(prepared, a, chunk, column);
-    const auto place = [&](const Tensor& states, i64 number) {
-      return reinterpret_cast<float*>(states.data) + number * (kDim * kColumns) + column;
-    };
-#pragma unroll 1
-    for (i32 number = 0; number < chunks; ++number) {
-      arch::wait_copies(kDeltaStages - 2);
-      __syncthreads();  // the stage is there, and all have read the one that is filled next
-      fill(number + kDeltaStages - 1);
-      if (!works) continue;
-      const u8* const stage = stages + number % kDeltaStages * kStage;
-      state.store(place(a.starts, i64(head) * chunks + number));
-      ChunkSums errors;
-      copy(errors, prepared);
-      const Chunk next = Chunk::of(a, head, min(number + 1, chunks - 1));
-      load_values(prepared, a, next, column);
-      state.template meet<true>(errors, stage);
-      store_errors(a, chunk, column, errors);
-      const float* const factors = reinterpret_cast<const float*>(stage + 3 * kPlane);
-      each_sum(errors, [&](float& value, i32 position, i32) { value *= factors[lane_row() + position]; });
-      state.decay(factors[DeltaRecord::kStays]);
-      state.add(errors, stage + 2 * kPlane);
-      chunk = next;
-    }
-    if (works) state.store(place(a.last, head));
-  }
-
- private:
-  // The transpose of errors, or of prepared values, which lie where errors will. What is loaded after the last position is not used.
-  static void load_values(ChunkSums& to, const GatedDeltaRule& a, const Chunk& chunk, i32 column) {
-    const float* const from = reinterpret_cast<const float*>(chunk.at<4>(a.error, 0, column + lane_column()));
-    const i32 most = a.q.size[1] - chunk.first - 1, stride = i32(a.error.stride[1]);
-    each_sum(to, [&](float& value, i32 position, i32 at) {
-      value = from[min(lane_row() + position, most) * stride + at];
-    });
-  }
-  static void store_errors(const GatedDeltaRule& a, const Chunk& chunk, i32 column, ChunkSums& errors) {
-    float* const to = reinterpret_cast<float*>(chunk.at<4>(a.error, lane_row(), column + lane_column()));
-    const i32 left = a.q.size[1] - chunk.first - lane_row(), stride = i32(a.error.stride[1]);
-    each_sum(errors, [&](float& value, i32 position, i32 at) {
-      value = told(value);
-      if (position < left) to[position * stride + at] = value;
-    });
   }
 };
 
