@@ -52,7 +52,8 @@ constexpr tile::Budget delta_scan_budget(i32 dim) {
 // A scan with few heads cuts the chunks into segments. Each segment's own end, and the matrix by which the state before it reaches its end,
 // are found at the same time; then all segments are scanned at the same time. The cut is a function of the shape alone, and so are the bits.
 struct DeltaSegments {
-  i32 count, chunks;  // of a segment; the last one may have fewer
+  i32 count;   // segments
+  i32 chunks;  // each has them; the last may have fewer
 
   // `scans`: heads times parts of columns.
   static constexpr DeltaSegments of(i64 scans, i32 chunks) {
