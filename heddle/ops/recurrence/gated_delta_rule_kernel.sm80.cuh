@@ -8,7 +8,7 @@
 // keys and errors are multiplied as sums of two bf16. No sum's order depends on the device.
 #pragma once
 
-#include "heddle/ops/recurrence/gated_delta_rule_scan.sm80.cuh"
+#include "heddle/ops/recurrence/gated_delta_rule_scan_kernel.sm80.cuh"
 
 namespace heddle::device::gated_delta_rule {
 
