@@ -97,7 +97,7 @@ void reference(const std::byte* args, Values& values) {
 const OpSpec& op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<GroupedMatmul>("grouped_matmul", "y[m] = a[m] b[i], where row m lies in group i");
-    mark_matrices(op, {"b"});
+    mark_matrices(op, {"a", "b"});
     op.infer = infer;
     op.configs = configs;
     op.kernel = kernel;

@@ -21,7 +21,7 @@ struct GroupedMatmul {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.matrix("a", s.a, "M, K");
+    visit_matrices(v, "a", "a.transposed", s.a, "M, K", "float");
     visit_matrices(v, "b", "b.transposed", s.b, "G, K, N", "float");
     v.read("ends", s.ends, "G", "i32");
     v.write("y", s.y, "M, N");

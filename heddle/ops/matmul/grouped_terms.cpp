@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heddle/ir/mark_matrices.h"
 #include "heddle/ir/product.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/matmul/grouped_product.h"
@@ -103,6 +104,7 @@ const OpSpec& op() {
     op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
+    mark_matrices(op, {"a", "b"});
     op.flops = flops;
     op.scratch = scratch;
     op.reference = reference;

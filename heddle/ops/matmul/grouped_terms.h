@@ -21,8 +21,8 @@ struct GroupedTerms {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.matrix("a", s.a, "M, K");
-    v.matrix("b", s.b, "K, N");
+    visit_matrices(v, "a", "a.transposed", s.a, "M, K", "float");
+    visit_matrices(v, "b", "b.transposed", s.b, "K, N", "float");
     v.read("ends", s.ends, "G", "i32");
     v.write("y", s.y, "G, M, N");
     v.attribute("unit", s.unit);
