@@ -21,6 +21,7 @@ constexpr auto kSizes = [] {
 
 PassOptions limited(PassOptions passes, const Target& target) {
   passes.max_prologue_bytes = std::min(passes.max_prologue_bytes, target.max_prologue_bytes);
+  passes.max_prologue_rows = std::min(passes.max_prologue_rows, target.max_prologue_rows);
   return passes;
 }
 

@@ -27,6 +27,7 @@ Target gpu_target(i32 workers) {
   target.resident = true;
   target.most_rows = kMostStepRows;
   target.max_prologue_bytes = 72 << 10;
+  target.max_prologue_rows = kFewStepRows;  // whole kernels take more rows, without prologues
   target.sample_parts = true;
   return target;
 }

@@ -35,6 +35,7 @@ struct Target {
   i32 most_rows = kPromptStepRows;   // in one step
   bool sample_parts = false;         // many workers read the scores that a token is chosen from
   i32 max_prologue_bytes = 1 << 20;  // bytes that each worker may read again to save a hand-off
+  i32 max_prologue_rows = 1 << 20;   // rows of products that may have prologues
 };
 
 // Threads of one machine: shared memory, wide panels.

@@ -12,9 +12,11 @@
 #include "heddle/engine/planner.h"
 #include "heddle/ir/cases.h"
 #include "heddle/ir/registry.h"
+#include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/attention/attention.h"
 #include "heddle/ops/linear/linear.h"
+#include "heddle/tile/budget.h"
 #include "heddle/trace/timeline.h"
 #include "tests/support/shapes.h"
 
@@ -37,7 +39,8 @@ TEST(ChainKernel, OfLinearSaysWhatDoesNotFit) {
   const auto why = [](const Linear& args, i64 fold = 1) { return plan_of(args, fold).why_not; };
   EXPECT_EQ(why(many(512, 2048, 2048)), "");
   EXPECT_EQ(why(many(65, 8, 32, DType::kF16)), "");
-  EXPECT_EQ(why(many(64, 2048, 2048)), "it has 64 rows; must be more than 64");
+  EXPECT_EQ(why(many(9, 2048, 2048)), "");
+  EXPECT_EQ(why(many(8, 2048, 2048)), "it has 8 rows; must be more than 8");
   EXPECT_EQ(why(many(512, 2048, 2048, DType::kF32)), "x is f32 and w is f32; must both be bf16 or f16");
   EXPECT_EQ(why(many(512, 2048, 2056)), "w has 2056 columns; must be a multiple of 32");
   EXPECT_EQ(why(many(512, 2048, 2048), 2),
@@ -109,17 +112,43 @@ TEST(ChainKernel, OfAttentionTakesWhatADeviceHas) {
 
 TEST(ChainKernel, OfLinearTakesWhatADeviceHas) {
   const KernelTarget target = cuda::kernel_target_of("sm_90a");
-  for (const i32 m : {65, 512, 2048})
+  for (const i32 m : {9, 64, 65, 512, 2048})
     for (const i32 n : {8, 2048, 3072, 16384})
       for (const DType out : {DType::kBf16, DType::kF32}) {
         Linear args = many(m, n, 2048);
         args.y = dense(out, {m, n});
         const KernelPlan plan = plan_of(args);
         ASSERT_EQ(plan.why_not, "");
-        EXPECT_LE(plan.launches.at(0).shared_bytes, target.shared_bytes) << plan.constants.text();
-        EXPECT_LE(i32(plan.launches.at(0).grid), target.multiprocessors);
+        const KernelLaunch& launch = plan.launches.at(0);
+        EXPECT_LE(launch.shared_bytes, tile::Budget::shared_limit(i32(launch.per_sm)))
+            << plan.constants.text();
+        EXPECT_LE(launch.grid, launch.per_sm * u32(target.multiprocessors));
         EXPECT_GE(plan.constants.at("stages"), 3) << plan.constants.text();
       }
+}
+
+// Few rows have clusters that share a sum, as the weight says, whatever the rows and the device.
+TEST(ChainKernel, OfLinearCutsLongSumsOfFewRows) {
+  const auto parts_of = [](i32 m, i32 n, i32 k) {
+    const KernelPlan plan = plan_of(many(m, n, k));
+    const KernelLaunch& launch = plan.launches.at(0);
+    EXPECT_EQ(plan.constants.at("split"), i64(launch.cluster));
+    EXPECT_EQ(launch.grid % launch.cluster, 0u);
+    return launch.cluster;
+  };
+  for (const i32 m : {9, 16, 40, 64}) {
+    EXPECT_EQ(parts_of(m, 2048, 8192), 8u);
+    EXPECT_EQ(parts_of(m, 6144, 4096), 4u);
+    EXPECT_EQ(parts_of(m, 16384, 2048), 1u);
+    EXPECT_EQ(parts_of(m, 256, 64), 1u) << "one slab";
+    EXPECT_EQ(parts_of(m, 256, 320), 2u) << "five slabs: four parts would leave one empty";
+  }
+  EXPECT_EQ(parts_of(65, 2048, 8192), 1u);
+  KernelTarget small = cuda::kernel_target_of("sm_90a");
+  small.multiprocessors = 3;
+  const Linear args = many(16, 2048, 8192);
+  const KernelPlan plan = get_op("linear").chain_kernel(reinterpret_cast<const std::byte*>(&args), small, {});
+  EXPECT_EQ(plan.launches.at(0).grid, 8u) << "a cluster goes from tile to tile";
 }
 
 // A model of one layer, in steps of `rows` rows.
@@ -137,8 +166,9 @@ cuda::LaunchesCode code_of(const Program& program, bool tensor_maps = true) {
 }
 
 TEST(ChainKernel, TakesTheProductsOfAPrompt) {
-  for (const char* config : {kLlama1B, kLlama8B, kQwen8B, kGemma2B}) {
-    const Program program = program_of(config, 512);
+  for (const auto& [config, rows] :
+       {std::pair(kLlama1B, 512), {kLlama1B, 64}, {kLlama8B, 512}, {kQwen8B, 512}, {kGemma2B, 512}}) {
+    const Program program = program_of(config, rows);
     const cuda::LaunchesCode code = code_of(program);
     size_t whole = 0;
     for (size_t c = 0; c < program.calls.size(); ++c) {
@@ -146,12 +176,26 @@ TEST(ChainKernel, TakesTheProductsOfAPrompt) {
       const std::string& op = opcode.ops[opcode.main];
       const KernelPlan& plan = code.calls[c].plan;
       const bool is_product = op == "linear" && program.calls[c].live == LiveRows::kRows;
-      EXPECT_EQ(!plan.launches.empty(), is_product || op == "attention")
+      EXPECT_EQ(!plan.launches.empty(), is_product || (op == "attention" && rows > kManyStepRows))
           << opcode.text() << ": " << plan.why_not;
       whole += is_product;
     }
     EXPECT_EQ(whole, 4u) << "QKV, O, gate and up, down";
     for (const cuda::CallCode& call : code_of(program, false).calls) EXPECT_TRUE(call.plan.launches.empty());
+  }
+}
+
+// Norms leave room for the product after them; what multiplies or attends takes all of an SM.
+TEST(ChainKernel, SmallCallsBetweenThemAreLight) {
+  for (const i32 rows : {1, 8, 64, 512}) {
+    const Program program = program_of(kLlama1B, rows);
+    const cuda::LaunchesCode code = code_of(program);
+    for (size_t c = 0; c < program.calls.size(); ++c) {
+      const Opcode& opcode = program.opcodes[program.calls[c].opcode];
+      const std::string& op = opcode.ops[opcode.main];
+      if (op == "rms_norm") EXPECT_EQ(code.calls[c].light, rows > 8) << rows << " rows";
+      if (op == "linear" || op == "attention") EXPECT_FALSE(code.calls[c].light) << opcode.text();
+    }
   }
 }
 
@@ -180,7 +224,8 @@ TEST(ChainKernel, IsSaidWithItsReasons) {
     return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(text) != line.npos; });
   };
   EXPECT_TRUE(
-      has("calls of linear add: linear_kernel.sm90 (fold=1,rows=64,stages=8), 128 CTAs of 384 threads"));
+      has("calls of linear add: linear_kernel.sm90 (fold=1,per_sm=1,rows=64,split=1,stages=8), 128 CTAs of "
+          "384 threads"));
   EXPECT_TRUE(has("1 call of rms_norm linear: tiles; no whole kernel because rms_norm is its prologue"));
   EXPECT_TRUE(
       has("1 call of attention: attention_kernel.sm90 (dim=64,groups=2,modifies_scores=0,stages=6), 128 CTAs "
@@ -206,11 +251,15 @@ TEST(ChainKernel, CompilesWithoutSpills) {
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
-  for (const auto& [config, rows] :
-       {std::pair(kLlama1B, 512), {kLlama1B, 2048}, {kLlama8B, 512}, {kLlama8B, 2048}, {kGemma2B, 512}}) {
+  for (const auto& [config, rows] : {std::pair(kLlama1B, 512),
+                                     {kLlama1B, 64},
+                                     {kLlama1B, 2048},
+                                     {kLlama8B, 512},
+                                     {kLlama8B, 2048},
+                                     {kGemma2B, 512}}) {
     const Program program = program_of(config, rows);
     const cuda::LaunchesCode code = code_of(program);
-    for (const size_t request : requests_of_whole_kernels(program, code, config == kLlama1B && rows == 512))
+    for (const size_t request : requests_of_whole_kernels(program, code, config == kLlama1B && rows <= 512))
       requests.push_back(code.requests[request]);
   }
   for (cuda::CompileRequest& request : requests) {

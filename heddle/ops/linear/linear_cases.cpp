@@ -90,9 +90,17 @@ std::vector<Case> cases() {
       tiled.w.interleave = 8;
       cases.push_back(make_case(tiled, bound_of_sum(type, k)));
     }
-  // A whole kernel takes these (linear_kernel.cpp): tails of each dimension, and tiles of each number of rows.
+  // A whole kernel takes these (linear_kernel.cpp): tails of each dimension, tiles of each number of rows, and few rows with one, two
+  // and four parts of k.
   for (DType type : {DType::kBf16, DType::kF16})
-    for (auto [m, n, k] : {std::array{200, 152, 96}, {300, 264, 64}, {513, 1032, 32}, {1030, 2064, 32}}) {
+    for (auto [m, n, k] : {std::array{200, 152, 96},
+                           {300, 264, 64},
+                           {513, 1032, 32},
+                           {1030, 2064, 32},
+                           {9, 152, 64},
+                           {16, 264, 320},
+                           {40, 136, 1056},
+                           {64, 392, 512}}) {
       Linear whole{.x = input(type, {m, k}), .w = weight_input(type, n, k)};
       whole.w.panel_rows = 2;
       whole.w.interleave = 8;

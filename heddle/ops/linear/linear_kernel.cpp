@@ -33,10 +33,31 @@ const Shape& shape_for(const Linear& a, i32 multiprocessors) {
   });
 }
 
+// Few rows have few tiles, and one SM streams 60 GB/s (H200): clusters of CTAs have parts of k, and an SM has two CTAs, so that one
+// streams while the other begins or ends. The order of sums follows from the weight, and from whether a step has more than
+// kManyStepRows rows, never from its rows or from the device.
+constexpr i32 kParts[] = {8, 4, 2};
+constexpr i64 kMostCtas = 240;  // in clusters of up to 8, two on each SM of an H200
+
+bool is_few(const Linear& a) {
+  return a.x.size[0] <= kManyStepRows;
+}
+
+i32 parts_of_k(const Linear& a, i32 rows, i32 fold) {
+  if (!is_few(a)) return 1;
+  constexpr i32 kBoxes = 1024;  // where boxes that are stored begin, multiples of so many bytes
+  const i64 tiles = ceil_div(a.w.rows(), kColumns), slabs = ceil_div(a.w.cols(), kSlabK);
+  for (const i32 parts : kParts)
+    if (stored_tile(rows / parts, fold, size_of(a.y.dtype)).bytes() % kBoxes == 0 &&
+        tiles * parts <= kMostCtas && (parts - 1) * ceil_div(slabs, parts) < slabs)
+      return parts;
+  return 1;
+}
+
 std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
   if (std::string why = why_not_sm90(target); !why.empty()) return why;
-  if (a.x.size[0] <= kManyStepRows)
-    return fmt::format("it has {} rows; must be more than {}", a.x.size[0], kManyStepRows);
+  if (a.x.size[0] <= kFewStepRows)
+    return fmt::format("it has {} rows; must be more than {}", a.x.size[0], kFewStepRows);
   const DType x = a.x.dtype, w = a.w.data.dtype;
   if (x != w || !is_wide_float(x) || size_of(x) != 2)
     return fmt::format("x is {} and w is {}; must both be bf16 or f16", name(x), name(w));
@@ -88,19 +109,36 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   if (!plan.why_not.empty()) return plan;
   const Shape& shape = shape_for(a, target.multiprocessors);
   constexpr i32 kMostStages = 8;
-  const i32 rows = i32(shape.rows), out_bytes = size_of(a.y.dtype);
-  const auto budget_of = [&](i32 stages) {
-    return kernel_budget(rows, i32(fold), out_bytes, stages, a.w.is_coded());
-  };
-  const i32 stages = tile::most_stages(kMostStages, target.shared_bytes, budget_of);
-  const tile::Budget budget = budget_of(stages);
-  plan.constants = {{"rows", rows}, {"stages", stages}, {"fold", fold}};
-  plan.launches.push_back({.name = "ChainKernel",
-                           .grid = u32(std::min<i64>(tiles_of(a, shape), target.multiprocessors)),
-                           .threads = u32(budget.threads()),
-                           .shared_bytes = budget.shared_bytes(),
-                           .maps = {box_map(offsetof(Linear, x), a.x, slab_tile(rows)), map_of_panels(a.w),
-                                    box_map(offsetof(Linear, y), a.y, stored_tile(i32(fold), out_bytes))}});
+  KernelSizes sizes{.rows = i32(shape.rows),
+                    .split = parts_of_k(a, i32(shape.rows), i32(fold)),
+                    .fold = i32(fold),
+                    .out_bytes = size_of(a.y.dtype),
+                    .coded = a.w.is_coded(),
+                    .per_sm = is_few(a) && !a.w.is_coded() ? 2 : 1};
+  const i64 room = tile::Budget::shared_limit(sizes.per_sm, {.shared_bytes = i32(target.shared_bytes)});
+  sizes.stages = tile::most_stages(kMostStages, room, [&](i32 stages) {
+    KernelSizes with = sizes;
+    with.stages = stages;
+    return with.budget();
+  });
+  const tile::Budget budget = sizes.budget();
+  const i64 clusters =
+      std::min<i64>(tiles_of(a, shape), std::max(1, sizes.per_sm * target.multiprocessors / sizes.split));
+  plan.constants = {{"rows", sizes.rows},
+                    {"split", sizes.split},
+                    {"per_sm", sizes.per_sm},
+                    {"stages", sizes.stages},
+                    {"fold", fold}};
+  plan.launches.push_back(
+      {.name = "ChainKernel",
+       .grid = u32(clusters * sizes.split),
+       .cluster = u32(sizes.split),
+       .threads = u32(budget.threads()),
+       .per_sm = u32(sizes.per_sm),
+       .shared_bytes = budget.shared_bytes(),
+       .maps = {
+           box_map(offsetof(Linear, x), a.x, slab_tile(sizes.rows)), map_of_panels(a.w),
+           box_map(offsetof(Linear, y), a.y, stored_tile(sizes.own_rows(), sizes.fold, sizes.out_bytes))}});
   return plan;
 }
 

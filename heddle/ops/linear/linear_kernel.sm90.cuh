@@ -3,10 +3,12 @@
 // load their 64 rows of w from chip into registers, from where tensor cores multiply them with x on chip. A thread then has the sums
 // of both rows of a panel: a pair of neighbouring columns of y, for many rows of x. Epilogues take such pairs in registers; what they
 // leave goes to memory by bulk stores while the next tile is multiplied. Two warps look up what epilogues need for each row while the
-// tile is multiplied. CTAs go from tile to tile. A sum has its terms in the order of k: no constant changes a bit.
+// tile is multiplied. CTAs go from tile to tile; for few rows clusters do, whose CTAs have parts of k and give each other the sums of
+// some rows. A sum has its terms in the order of k, in each of kSplit parts: no other constant changes a bit.
 #pragma once
 
 #include "heddle/kit/arch/bulk.cuh"
+#include "heddle/kit/arch/cluster.cuh"
 #include "heddle/kit/arch/matrices.cuh"
 #include "heddle/kit/arch/mbarrier.cuh"
 #include "heddle/kit/arch/on_chip.cuh"
@@ -15,6 +17,7 @@
 #include "heddle/kit/arch/wgmma.cuh"
 #include "heddle/kit/arch/wgmma_products.cuh"
 #include "heddle/kit/move/chip.cuh"
+#include "heddle/kit/move/exchange.cuh"
 #include "heddle/kit/move/next_tile.cuh"
 #include "heddle/kit/move/roles.cuh"
 #include "heddle/kit/move/slot_ring.cuh"
@@ -29,6 +32,8 @@ namespace heddle::device::linear {
 
 struct KernelConfig {
   static constexpr i32 kRows = 256;  // A tile of x has them
+  static constexpr i32 kSplit = 1;   // parts of k, each in a CTA of its own
+  static constexpr i32 kPerSm = 1;   // CTAs that an SM has at once
   static constexpr i32 kStages = 4;  // slabs in flight
   static constexpr i32 kFold = 1;    // columns that make one of y
 };
@@ -41,7 +46,8 @@ struct ChainKernel {
   static constexpr Linear kTypes = Config::types();
   static constexpr DType kIn = kTypes.x.dtype, kOut = kTypes.y.dtype;
   static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kRows = Config::kRows, kStages = Config::kStages, kFold = Config::kFold, kSlabK = 64;
+  static constexpr i32 kRows = Config::kRows, kSplit = Config::kSplit, kStages = Config::kStages,
+                       kFold = Config::kFold, kSlabK = 64, kOwnRows = kRows / kSplit;
   static constexpr i32 kColumns = heddle::linear::kColumns;
   static constexpr u32 kGroups = heddle::linear::kGroups;
   static constexpr Code kCode = kTypes.w.coding.code;
@@ -49,37 +55,51 @@ struct ChainKernel {
   static constexpr tile::OperandTile kTileX = heddle::linear::slab_tile(kRows),
                                      kTileW = kCoded ? heddle::linear::coded_tile()
                                                      : heddle::linear::slab_tile(64),
-                                     kStored = heddle::linear::stored_tile(kFold, size_of(kOut));
+                                     kStored = heddle::linear::stored_tile(kOwnRows, kFold, size_of(kOut));
   static constexpr tile::Budget kBudget =
-      heddle::linear::kernel_budget(kRows, kFold, size_of(kOut), kStages, kCoded);
+      heddle::linear::KernelSizes{kRows, kSplit, kFold, size_of(kOut), kCoded, Config::kPerSm, kStages}
+          .budget();
   static constexpr u32 kThreads = kBudget.threads();
   static constexpr u32 kSlabX = kTileX.bytes(), kGroupW = kTileW.bytes(), kSlab = kSlabX + kGroups * kGroupW;
   using Ring = SlotRing<kStages, kSlab>;
   static constexpr i32 kPart = kStored.rows;
   static constexpr u32 kStage = kStored.bytes(), kTurns = heddle::linear::stored_turns(kFold, size_of(kOut));
-  static_assert(kRows % kPart == 0 && (kFold == 1 || kFold == 2) && kSlab % 1024 == 0 && kStage % 1024 == 0);
+  static_assert(kOwnRows % kPart == 0 && (kFold == 1 || kFold == 2) && kSlab % 1024 == 0 &&
+                kStage % 1024 == 0);
   static_assert(kTypes.w.panel_rows == 2 && (kCoded || kTypes.w.interleave == 8));
 
   using Sums = float[kRows / 2];
+  using Own = float[kOwnRows / 2];  // a CTA of a cluster finishes them
+  using Parts = Exchange<kSplit == 1 ? 8 : kRows / 2, kSplit == 1 ? 2 : kSplit>;
   using Left = u32[kSlabK / 16][4];  // a warp's rows of a slab of w
   // Epilogues take kBatch pairs of a thread together, and the operands of the next ones are under way.
-  static constexpr i32 kBatch = 8, kBatches = kRows / 4 / kBatch;
+  static constexpr i32 kBatch = kOwnRows < 32 ? kOwnRows / 4 : 8, kBatches = kOwnRows / 4 / kBatch;
   using Operands = typename Chain::Operands[kBatch];
   using Places = decltype(static_cast<const Chain*>(nullptr)->places(*static_cast<RowsBlock*>(nullptr), 0));
   static_assert(!Places::kAny || sizeof(Places) == heddle::linear::kPlaceBytes);
 
   struct Sizes {
-    i32 live;                  // rows
-    i32 rows, columns, steps;  // tiles; k in slabs
-    EveryTile<1> mine;
+    i32 live;           // rows
+    i32 rows, columns;  // tiles
+    i32 first, steps;   // slabs of k of this CTA
+    EveryTile<kSplit> mine;
+    u32 rank;
     CodePanel panel;
 
     Sizes(const Frame& frame, const Linear& a)
         : live(frame.live(a.x.size[0])),
           rows((live + kRows - 1) / kRows),
           columns((a.w.rows() + kColumns - 1) / kColumns),
+          first(0),
           steps((a.w.cols() + kSlabK - 1) / kSlabK),
-          panel(a.w.code_panel()) {}
+          rank(kSplit > 1 ? arch::cta_in_cluster() : 0),
+          panel(a.w.code_panel()) {
+      if constexpr (kSplit > 1) {
+        const i32 part = (steps + kSplit - 1) / kSplit;
+        first = i32(rank) * part;
+        steps = min(part, steps - first);
+      }
+    }
     // The first line of a slab in a panel.
     i32 line_of(i32 step) const {
       if (!kCoded) return step * 2;
@@ -93,8 +113,15 @@ struct ChainKernel {
 
   static void run(const Frame& frame, const TensorMap* maps) {
     const Ring ring{chip() + kBudget.offset("ring"), chip() + kBudget.offset("of ring")};
-    if (threadIdx.x == 0) ring.init(kGroups);
-    __syncthreads();
+    if (threadIdx.x == 0) {
+      if constexpr (kSplit > 1)
+        for (u32 group = 0; group < kGroups; ++group) Parts::init(barriers_of_sums(group));
+      ring.init(kGroups);
+    }
+    if constexpr (kSplit > 1)
+      arch::sync_cluster();
+    else
+      __syncthreads();
     arch::let_next_kernel_start();
     const Chain chain = frame.chain();
     const Sizes sizes(frame, chain.args());
@@ -109,6 +136,10 @@ struct ChainKernel {
       arch::wait_for_kernel_before();
       multiply(ring, sizes, chain, maps);
     }
+    if constexpr (kSplit > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
+  }
+  static arch::OnChip barriers_of_sums(u32 group) {
+    return chip() + (kBudget.offset("of sums") + group * Parts::kBarrierBytes);
   }
 
   // Panels are there before the previous kernel has ended; x is not.
@@ -123,14 +154,15 @@ struct ChainKernel {
         typename Ring::Place begun;
 #pragma unroll 1
         for (i32 step = 0; step < ahead; ++step, begun.next())
-          bring_w(ring, begun, maps, n, sizes.line_of(step));
+          bring_w(ring, begun, maps, n, sizes.line_of(sizes.first + step));
         arch::wait_for_kernel_before();
         arch::show_memory_to_copies();
       }
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
-        if (step >= ahead) bring_w(ring, place, maps, n, sizes.line_of(step));
-        arch::load_box(ring.slot(place), maps, ring.full(place), arch::Corner2{step * kSlabK, m});
+        if (step >= ahead) bring_w(ring, place, maps, n, sizes.line_of(sizes.first + step));
+        arch::load_box(ring.slot(place), maps, ring.full(place),
+                       arch::Corner2{(sizes.first + step) * kSlabK, m});
       }
     }
   }
@@ -179,13 +211,13 @@ struct ChainKernel {
     i32 step = 0;  // the slab
     float2 of[kCount];
 
-    // `first`: the first of the group's columns.
-    void begin(const Weight& w, i32 first) {
+    // `first`: the first of the group's columns. `slab`: the one that it begins with.
+    void begin(const Weight& w, i32 first, i32 slab) {
       if constexpr (!kCoded) return;
-      layout = w.code_panel(), step = 0;
+      layout = w.code_panel(), step = slab;
       const i32 number = first / 2 + i32(threadIdx.x / 32 % 4 * 8 + threadIdx.x % 32 / 4);
       panel = w.data.data + min(number, w.panels() - 1) * w.panel_bytes();
-      load(0);
+      load(step * kSlabK);
     }
     void load(i32 k) {
       if (k >= layout.cols) return;
@@ -204,6 +236,8 @@ struct ChainKernel {
 
   static void multiply(const Ring& ring, const Sizes& sizes, const Chain& chain, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1;
+    Parts parts(chip() + (kBudget.offset("sums") + group * (kSplit > 1 ? Parts::kBytes : 0)),
+                barriers_of_sums(kSplit > 1 ? group : 0));
     Walk walk;
     u32 turn = 0;
 #pragma unroll 1
@@ -211,14 +245,16 @@ struct ChainKernel {
       const tile::TileAt tile = sizes.place(t);
       Sums sums;
       Left even, odd;
-      walk.scales.begin(chain.args().w, tile.col * kColumns + i32(group) * 64);
+      walk.scales.begin(chain.args().w, tile.col * kColumns + i32(group) * 64, sizes.first);
       arch::keep(sums);
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; step += 2) {
         multiply_slab(sums, even, odd, ring, walk, step > 0);
         if (step + 1 < sizes.steps) multiply_slab(sums, odd, even, ring, walk, true);
       }
-      const Target to{maps + 2, sizes.live, tile.row * kRows, tile.col * kColumns + i32(group) * 64};
+      const i32 own = i32(sizes.rank) * kOwnRows;
+      const Target to{maps + 2, sizes.live, tile.row * kRows + own, tile.col * kColumns + i32(group) * 64,
+                      own};
       Operands operands[2];
       ask(operands[0], chain, to, 0);
       arch::wait_products<0>();
@@ -226,11 +262,26 @@ struct ChainKernel {
       arch::keep(sums);
       release(ring, walk.done);
       if constexpr (Places::kAny) arch::sync_threads<kPlacesThere, kPlaceThreads>();
-      leave(sums, operands, chain, to, turn);
+      if constexpr (kSplit > 1) {
+        Own finished;
+        exchange<0>(finished, sums, parts, sizes.rank);
+        leave(finished, operands, chain, to, turn);
+      } else {
+        leave(sums, operands, chain, to, turn);
+      }
       if (Places::kAny && t + sizes.mine.stride < sizes.tiles())
         arch::arrive_threads<kPlacesRead, kPlaceThreads>();
     }
     if (threadIdx.x % 128 == 0) arch::wait_stores_read<0>();
+  }
+  // Sums in registers have constant places, so the rank is a constant too.
+  template <i32 kRank>
+  static void exchange(Own& own, Sums& sums, Parts& parts, u32 rank) {
+    if constexpr (kRank + 1 < kSplit)
+      if (rank != u32(kRank)) return exchange<kRank + 1>(own, sums, parts, rank);
+    parts.template add<kRank>(sums, 1 + (threadIdx.x / 128 - 1));
+#pragma unroll
+    for (i32 i = 0; i < kOwnRows / 2; ++i) own[i] = sums[kRank * (kOwnRows / 2) + i];
   }
   // Products of a slab run while the next one's rows of w are loaded.
   static void multiply_slab(Sums& sums, Left& mine, Left& before, const Ring& ring, Walk& walk, bool later) {
@@ -292,8 +343,9 @@ struct ChainKernel {
   struct Target {
     const TensorMap* map;
     i32 live, m, n;
+    i32 first;  // m, from the first row of the tile on
   };
-  static void leave(Sums& sums, Operands (&operands)[2], const Chain& chain, const Target& to, u32& turn) {
+  static void leave(Own& sums, Operands (&operands)[2], const Chain& chain, const Target& to, u32& turn) {
 #pragma unroll
     for (i32 batch = 0; batch < kBatches; ++batch) {
       constexpr i32 kOfPart = kPart / 4 / kBatch;
@@ -320,7 +372,7 @@ struct ChainKernel {
       operands[i] = chain.ask(block, min(to.m + row_of(batch * kBatch + i), to.live - 1), Columns{n, 2, {}});
   }
   // Epilogues take a thread's pairs; what they make stays in their place.
-  static void pass(Sums& sums, const Operands& operands, const Chain& chain, const Target& to, i32 batch) {
+  static void pass(Own& sums, const Operands& operands, const Chain& chain, const Target& to, i32 batch) {
     RowsBlock block;
     const i32 n = to.n + column_of(), last = last_column(chain);
 #pragma unroll
@@ -328,7 +380,7 @@ struct ChainKernel {
       const i32 row = row_of(batch * kBatch + i), at = first_of(batch * kBatch + i);
       if (to.m + row >= to.live || n > last) continue;
       Columns columns{n, 2, {sums[at], sums[at + 2]}};
-      chain.columns(block, to.m + row, columns, operands[i], load_places(row));
+      chain.columns(block, to.m + row, columns, operands[i], load_places(to.first + row));
       sums[at] = columns.value[0], sums[at + 2] = columns.value[1];
     }
   }

@@ -18,10 +18,10 @@ constexpr tile::OperandTile slab_tile(i32 rows) {
 constexpr tile::OperandTile coded_tile() {
   return {32, 128, 1};
 }
-// The part of y that a group stores at once. `fold`: columns that make one of y.
-constexpr tile::OperandTile stored_tile(i32 fold, i32 out_bytes) {
+// The part of y that a group stores at once, of the rows whose sums it finishes. `fold`: columns that make one of y.
+constexpr tile::OperandTile stored_tile(i32 own_rows, i32 fold, i32 out_bytes) {
   const i32 row = 64 / fold * out_bytes;
-  return {64, 64 / fold, out_bytes, tile::Major::kK, row < 128 ? row : 128};
+  return {own_rows < 64 ? own_rows : 64, 64 / fold, out_bytes, tile::Major::kK, row < 128 ? row : 128};
 }
 // Such parts that take turns.
 constexpr i32 stored_turns(i32 fold, i32 out_bytes) {
@@ -30,15 +30,28 @@ constexpr i32 stored_turns(i32 fold, i32 out_bytes) {
 
 constexpr i32 kPlaceBytes = 8;  // what epilogues need for a row
 
-constexpr tile::Budget kernel_budget(i32 rows, i32 fold, i32 out_bytes, i32 stages, bool coded) {
-  const i32 slab = slab_tile(rows).bytes() + kGroups * (coded ? coded_tile() : slab_tile(64)).bytes();
-  return tile::Budget{}
-      .role("bring", 4, 40)
-      .role("multiply", 4 * kGroups, 232)
-      .part("ring", stages * slab, 1024)
-      .part("stored", kGroups * stored_turns(fold, out_bytes) * stored_tile(fold, out_bytes).bytes(), 1024)
-      .barriers("of ring", 2 * stages)
-      .part("places", rows * kPlaceBytes);
-}
+// A kernel is compiled for these.
+struct KernelSizes {
+  i32 rows, split;      // rows of a tile; parts of k, each in a CTA of its own
+  i32 fold, out_bytes;  // columns that make one of y; bytes of an element of y
+  bool coded;           // w has codes
+  i32 per_sm, stages;   // CTAs that an SM has at once; slabs in flight
+
+  constexpr i32 own_rows() const { return rows / split; }
+  constexpr tile::Budget budget() const {
+    const i32 slab = slab_tile(rows).bytes() + kGroups * (coded ? coded_tile() : slab_tile(64)).bytes();
+    const i32 stored = stored_turns(fold, out_bytes) * stored_tile(own_rows(), fold, out_bytes).bytes();
+    return tile::Budget{}
+        .per_sm(per_sm)
+        .role("bring", 4, per_sm > 1 ? 24 : 40)
+        .role("multiply", 4 * kGroups, per_sm > 1 ? 104 : 232)
+        .part("ring", stages * slab, 1024)
+        .part("stored", kGroups * stored, 1024)
+        .part("sums", kGroups * 128 * (rows - own_rows()) / 2 * 4)  // from other CTAs
+        .barriers("of ring", 2 * stages)
+        .barriers("of sums", split > 1 ? 2 * kGroups : 0)
+        .part("places", rows * kPlaceBytes);
+  }
+};
 
 }  // namespace heddle::linear

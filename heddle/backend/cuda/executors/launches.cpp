@@ -71,6 +71,7 @@ class LaunchesExecutor : public Executor {
     size_t kernel;  // request
     u32 call;
     CallParams params;
+    bool light;  // CallCode::light
     Launch launch;
     std::array<TensorMap, kMostChainMaps> maps = {};  // whole kernels have them
   };
@@ -93,9 +94,15 @@ class LaunchesExecutor : public Executor {
           .first = first, .tiles = count, .args = device_.args_of(c), .live = program.calls[c].live};
       first += count;
       if (count == 0) continue;
-      CallLaunch call{.kernel = code.calls[c].request, .call = u32(c), .params = params, .launch = {}};
+      CallLaunch call{.kernel = code.calls[c].request,
+                      .call = u32(c),
+                      .params = params,
+                      .light = code.calls[c].light,
+                      .launch = {}};
       if (const KernelPlan& plan = code.calls[c].plan; !plan.launches.empty())
         set_whole(call, plan.launches.front(), bound[c].args[program.opcodes[program.calls[c].opcode].main]);
+      else if (code.calls[c].light)
+        call.launch = {.grid = count, .block = call_threads(kStreamRows), .shared = kLightScratch};
       else
         call.launch = {
             .grid = count, .block = call_threads(program.shape.rows), .shared = device_.shared_bytes()};
@@ -115,7 +122,8 @@ class LaunchesExecutor : public Executor {
   }
 
   static void set_whole(CallLaunch& call, const KernelLaunch& plan, const std::vector<std::byte>& args) {
-    call.launch = {.grid = plan.grid, .block = plan.threads, .shared = u32(plan.shared_bytes)};
+    call.launch = {
+        .grid = plan.grid, .block = plan.threads, .cluster = plan.cluster, .shared = u32(plan.shared_bytes)};
     for (size_t m = 0; m < plan.maps.size(); ++m) {
       u64 address = 0;
       std::memcpy(&address, args.data() + plan.maps[m].address, sizeof address);
@@ -124,9 +132,11 @@ class LaunchesExecutor : public Executor {
   }
 
   void launch_calls(u32 step) {
-    KernelParams params = device_.params(1, 1);
+    KernelParams params = device_.params(1, 1), light = params;
+    light.ring_slots = 0;
     for (CallLaunch& call : calls_) {
-      const void* args[] = {&params, &call.params, call.maps.data()};  // kernels of tiles have no maps
+      const void* args[] = {call.light ? &light : &params, &call.params,
+                            call.maps.data()};  // kernels of tiles have no maps
       trace_.begin(device_.stream());
       launch(kernels_[call.kernel], call.launch, device_.stream(), args);
       trace_.end(device_.stream(), step, call.call);

@@ -273,11 +273,12 @@ std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits
   const std::string file = fmt::format("_kernel.{}.cuh", plan.file);
   const KernelLaunch& launch = plan.launches.front();
   if (op_source(op, file).empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op, op, file);
-  if (plan.launches.size() != 1 || launch.cluster != 1 || launch.maps.size() > kMostChainMaps)
+  constexpr u32 kMostCluster = 8;  // that every device takes
+  if (plan.launches.size() != 1 || launch.cluster > kMostCluster || launch.maps.size() > kMostChainMaps)
     fail(ErrorCode::kInternal,
-         "[{}] its whole kernel has {} launches, in clusters of {}, with {} tensor maps; must be 1, 1 and at "
-         "most {}",
-         op, plan.launches.size(), launch.cluster, launch.maps.size(), kMostChainMaps);
+         "[{}] its whole kernel has {} launches, in clusters of {}, with {} tensor maps; must be 1, at most "
+         "{} and at most {}",
+         op, plan.launches.size(), launch.cluster, launch.maps.size(), kMostCluster, kMostChainMaps);
   std::string constants;
   for (const auto& [value, number] : plan.constants.values())
     constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op,
@@ -308,7 +309,7 @@ struct Whole {{
   static void run(const Frame&, const heddle::TensorMap*) {{}}
 }};
 #endif
-extern "C" __global__ __launch_bounds__(Whole::kThreads, 1)
+extern "C" __global__ __launch_bounds__(Whole::kThreads, {7})
 void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call,
           const __grid_constant__ heddle::TensorMaps<{6}> maps) {{
   Whole::run(Frame{{p, call}}, maps.at);
@@ -316,7 +317,7 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 )",
                      include_of(op, file.c_str()), op, constants, pascal_case(op),
                      known_args(*main.op, main.args.data(), Knowledge::kTypes).front(), launch.name,
-                     launch.maps.size());
+                     launch.maps.size(), launch.per_sm);
 }
 
 bool takes_weight(const OpSpec& op) {

@@ -9,7 +9,7 @@ namespace {
 
 // A launch as the driver takes it; it holds its attributes, so it is not copied.
 struct Config {
-  std::array<LaunchAttribute, 2> attributes;
+  std::array<LaunchAttribute, 3> attributes;
   LaunchConfig config;
 
   Config(const Launch& launch, StreamHandle stream) {
@@ -18,6 +18,10 @@ struct Config {
     config.shared_bytes = launch.shared;
     config.stream = stream;
     config.attributes = attributes.data();
+    if (launch.cluster > 1) {
+      u32(&size)[3] = add(LaunchAttributeId::kClusterSize).size;
+      size[0] = launch.cluster, size[1] = size[2] = 1;
+    }
     if (launch.cooperative) add(LaunchAttributeId::kCooperative).flag = 1;
     if (launch.programmatic) add(LaunchAttributeId::kProgrammaticSerialization).flag = 1;
   }
@@ -102,8 +106,9 @@ void launch(const Kernel& kernel, const Launch& how, const Stream& stream,
   const int status = driver().launch_kernel.try_call(&config.config, kernel.function_, list, nullptr);
   if (status != kSuccess)
     fail(ErrorCode::kDevice,
-         "[cuda] cuLaunchKernelEx: {}: kernel {}, {} CTAs of {} threads, {} bytes of shared memory{}",
-         status_text(status), kernel.name(), how.grid, how.block, how.shared,
+         "[cuda] cuLaunchKernelEx: {}: kernel {}, {} CTAs of {} threads in clusters of {}, {} bytes of "
+         "shared memory{}",
+         status_text(status), kernel.name(), how.grid, how.block, how.cluster, how.shared,
          how.cooperative ? ", cooperative" : "");
 }
 

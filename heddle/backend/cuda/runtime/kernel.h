@@ -13,6 +13,7 @@ namespace heddle::cuda {
 struct Launch {
   u32 grid = 1;              // CTAs
   u32 block = 1;             // threads a CTA
+  u32 cluster = 1;           // CTAs that share memory on chip; the grid is a multiple
   u32 shared = 0;            // dynamic shared memory, bytes; above 48 KB after Kernel::set_max_shared
   bool cooperative = false;  // refuse unless the whole grid fits on the device at once
   bool programmatic =
