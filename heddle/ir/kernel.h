@@ -50,7 +50,6 @@ struct KernelLaunch {
   u32 grid = 1;                 // CTAs, a multiple of `cluster`
   u32 cluster = 1;              // CTAs that share memory on chip
   u32 threads = 128;            // a CTA has; the struct's kThreads
-  u32 per_sm = 1;               // CTAs that a multiprocessor should have at once, in a chain
   i64 shared_bytes = 0;         // dynamic; aligned to 1,024 bytes
   std::vector<KernelMap> maps;
 };
@@ -70,8 +69,8 @@ struct KernelPlan {
 
 // Plans a call whose arguments were checked. `config`: one of OpSpec::configs that names a kernel, or without values: the
 // best for this call. Whether it fits follows from dtypes, sizes and strides, and from which addresses are multiples of 16 (null
-// is one). The caller takes no plan where some are not, unless it is `from_anywhere`. Nothing that orders a sum may follow from the number of rows, but for the
-// class of the step (ir/row_classes.h), or of multiprocessors.
+// is one). The caller takes no plan where some are not, unless it is `from_anywhere`. Nothing that orders a sum may follow from the number of
+// multiprocessors, or from the number of rows but for the class of the step (ir/row_classes.h).
 using KernelRule =
     std::function<KernelPlan(const std::byte* args, const KernelTarget& target, const OpConfig& config)>;
 

@@ -50,18 +50,12 @@ struct Budget {
   Role roles[kMostRoles] = {};
   Part parts[kMostParts] = {};
   bool parted = false;  // roles exchange registers; else all have what the launch gives
-  i32 ctas = 1;         // that an SM has at once
 
   constexpr Budget role(const Name& name, i32 warps, i32 registers) const {
     hold(role_count < kMostRoles, "a budget has at most kMostRoles roles");
     Budget more = *this;
     more.roles[more.role_count++] = {name, warps, registers};
     more.parted = more.role_count > 1;
-    return more;
-  }
-  constexpr Budget per_sm(i32 count) const {
-    Budget more = *this;
-    more.ctas = count;
     return more;
   }
   // After the parts before it, aligned.
@@ -107,22 +101,17 @@ struct Budget {
     for (i32 i = 0; i < role_count; ++i) count += 32 * roles[i].warps * roles[i].registers;
     return count;
   }
-  // A thread's registers at launch: the compiler is told by __launch_bounds__(threads(), ctas).
+  // A thread's registers at launch, when one CTA has the SM: the compiler is told by __launch_bounds__(threads(), 1).
   constexpr i32 launch_registers(const SmLimits& sm = {}) const {
-    const i32 each = sm.registers / ctas / (threads() > 0 ? threads() : 1) / 8 * 8;
+    const i32 each = sm.registers / (threads() > 0 ? threads() : 1) / 8 * 8;
     return each < 255 ? each : 255;
-  }
-  // The most bytes of a CTA. An SM keeps some for each.
-  static constexpr i32 shared_limit(i32 ctas, const SmLimits& sm = {}) {
-    constexpr i32 kKept = 1024;
-    return (sm.shared_bytes + kKept) / ctas - kKept;
   }
   // The first rule that the budget breaks, or nullptr. A role that asks for more registers than the launch holds waits
   // forever, without a message.
   constexpr const char* broken_rule(const SmLimits& sm = {}) const {
     if (role_count == 0) return "a kernel has a role";
     if (threads() > sm.threads) return "there are at most 1,024 threads";
-    if (shared_bytes() > shared_limit(ctas, sm)) return "the shared memory of an SM holds all parts";
+    if (shared_bytes() > sm.shared_bytes) return "the shared memory of an SM holds all parts";
     for (i32 i = 0; i < role_count; ++i) {
       if (!parted) continue;
       if (roles[i].warps % 4 != 0) return "four warps exchange registers together";

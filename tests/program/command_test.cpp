@@ -210,7 +210,7 @@ TEST(Command, ScheduleNamesWholeKernels) {
                                            "--workers", "8",          "--scheduler", "dag"};
   std::vector<std::string> many = prompt;
   many.insert(many.end(), {"--rows", "512", "--plot", page});
-  const std::string kernel = "linear_kernel.sm90 (fold=1,per_sm=1,rows=64,split=1,stages=8)";
+  const std::string kernel = "linear_kernel.sm90 (fold=1,rows=64,split=1,stages=8)";
   const std::string text = in_long_lines(output(many), 4);
   expect_words(text, {"launches on ", "sm_90a", "runs these calls, whose tiles the prediction counts:\n",
                       "5 calls of linear rope_rows kv_append: " + kernel + ", 8 CTAs of 384 threads\n",

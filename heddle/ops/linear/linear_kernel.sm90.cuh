@@ -33,7 +33,6 @@ namespace heddle::device::linear {
 struct KernelConfig {
   static constexpr i32 kRows = 256;  // A tile of x has them
   static constexpr i32 kSplit = 1;   // parts of k, each in a CTA of its own
-  static constexpr i32 kPerSm = 1;   // CTAs that an SM has at once
   static constexpr i32 kStages = 4;  // slabs in flight
   static constexpr i32 kFold = 1;    // columns that make one of y
 };
@@ -57,8 +56,7 @@ struct ChainKernel {
                                                      : heddle::linear::slab_tile(64),
                                      kStored = heddle::linear::stored_tile(kOwnRows, kFold, size_of(kOut));
   static constexpr tile::Budget kBudget =
-      heddle::linear::KernelSizes{kRows, kSplit, kFold, size_of(kOut), kCoded, Config::kPerSm, kStages}
-          .budget();
+      heddle::linear::KernelSizes{kRows, kSplit, kFold, size_of(kOut), kCoded, kStages}.budget();
   static constexpr u32 kThreads = kBudget.threads();
   static constexpr u32 kSlabX = kTileX.bytes(), kGroupW = kTileW.bytes(), kSlab = kSlabX + kGroups * kGroupW;
   using Ring = SlotRing<kStages, kSlab>;

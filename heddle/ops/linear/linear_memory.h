@@ -35,16 +35,15 @@ struct KernelSizes {
   i32 rows, split;      // rows of a tile; parts of k, each in a CTA of its own
   i32 fold, out_bytes;  // columns that make one of y; bytes of an element of y
   bool coded;           // w has codes
-  i32 per_sm, stages;   // CTAs that an SM has at once; slabs in flight
+  i32 stages;           // slabs in flight
 
   constexpr i32 own_rows() const { return rows / split; }
   constexpr tile::Budget budget() const {
     const i32 slab = slab_tile(rows).bytes() + kGroups * (coded ? coded_tile() : slab_tile(64)).bytes();
     const i32 stored = stored_turns(fold, out_bytes) * stored_tile(own_rows(), fold, out_bytes).bytes();
     return tile::Budget{}
-        .per_sm(per_sm)
-        .role("bring", 4, per_sm > 1 ? 24 : 40)
-        .role("multiply", 4 * kGroups, per_sm > 1 ? 104 : 232)
+        .role("bring", 4, 40)
+        .role("multiply", 4 * kGroups, 232)
         .part("ring", stages * slab, 1024)
         .part("stored", kGroups * stored, 1024)
         .part("sums", kGroups * 128 * (rows - own_rows()) / 2 * 4)  // from other CTAs

@@ -71,7 +71,6 @@ class LaunchesExecutor : public Executor {
     size_t kernel;  // request
     u32 call;
     CallParams params;
-    bool light;  // CallCode::light
     Launch launch;
     std::array<TensorMap, kMostChainMaps> maps = {};  // whole kernels have them
   };
@@ -94,15 +93,9 @@ class LaunchesExecutor : public Executor {
           .first = first, .tiles = count, .args = device_.args_of(c), .live = program.calls[c].live};
       first += count;
       if (count == 0) continue;
-      CallLaunch call{.kernel = code.calls[c].request,
-                      .call = u32(c),
-                      .params = params,
-                      .light = code.calls[c].light,
-                      .launch = {}};
+      CallLaunch call{.kernel = code.calls[c].request, .call = u32(c), .params = params, .launch = {}};
       if (const KernelPlan& plan = code.calls[c].plan; !plan.launches.empty())
         set_whole(call, plan.launches.front(), bound[c].args[program.opcodes[program.calls[c].opcode].main]);
-      else if (code.calls[c].light)
-        call.launch = {.grid = count, .block = call_threads(kStreamRows), .shared = kLightScratch};
       else
         call.launch = {
             .grid = count, .block = call_threads(program.shape.rows), .shared = device_.shared_bytes()};
@@ -132,11 +125,9 @@ class LaunchesExecutor : public Executor {
   }
 
   void launch_calls(u32 step) {
-    KernelParams params = device_.params(1, 1), light = params;
-    light.ring_slots = 0;
+    KernelParams params = device_.params(1, 1);
     for (CallLaunch& call : calls_) {
-      const void* args[] = {call.light ? &light : &params, &call.params,
-                            call.maps.data()};  // kernels of tiles have no maps
+      const void* args[] = {&params, &call.params, call.maps.data()};  // kernels of tiles have no maps
       trace_.begin(device_.stream());
       launch(kernels_[call.kernel], call.launch, device_.stream(), args);
       trace_.end(device_.stream(), step, call.call);

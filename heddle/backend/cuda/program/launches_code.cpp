@@ -1,6 +1,5 @@
 #include "heddle/backend/cuda/program/launches_code.h"
 
-#include <algorithm>
 #include <map>
 
 #include <fmt/ranges.h>
@@ -30,18 +29,6 @@ KernelPlan chain_plan(const Program& program, const Call& call, const std::strin
   return main.op->chain_kernel(main.args.data(), target, {{"fold", fold}});
 }
 
-namespace {
-
-// Small calls between products leave most of an SM to the next one, which begins to stream its weights there.
-bool is_light(const Node& node) {
-  return std::ranges::none_of(node.parts, [](const Part& part) {
-    const OpSpec& op = *part.op;
-    return op.traits.main || op.scratch || op.text || op.chain_kernel || takes_weight(op) || takes_matrix(op);
-  });
-}
-
-}  // namespace
-
 LaunchesCode launches_code(const Program& program, const std::string& arch, bool tensor_maps,
                            Knowledge knowledge) {
   const KernelTraits traits = KernelTraits::of(program, arch);
@@ -56,9 +43,7 @@ LaunchesCode launches_code(const Program& program, const std::string& arch, bool
     const bool whole = !plan.launches.empty();
     const Node node = program.node_of(call);
     const Part& main = node.main_part();
-    KernelTraits own = traits.of(node);
-    const bool light = traits.rows > kStreamRows && !whole && is_light(node);
-    if (light) own.rows = kStreamRows, own.scratch_bytes = kLightScratch;
+    const KernelTraits own = traits.of(node);
     CompileRequest request{
         .name = fmt::format("{}, {} of {}", program.name, whole ? "whole kernel" : "kernel",
                             fmt::join(opcode.ops, "+")),
@@ -67,7 +52,7 @@ LaunchesCode launches_code(const Program& program, const std::string& arch, bool
         .options = {}};
     const auto [found, added] = requests.try_emplace(request.source, code.requests.size());
     if (added) code.requests.push_back(std::move(request));
-    code.calls.push_back({found->second, light, std::move(plan)});
+    code.calls.push_back({found->second, std::move(plan)});
   }
   return code;
 }

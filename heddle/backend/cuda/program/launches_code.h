@@ -12,11 +12,8 @@
 
 namespace heddle::cuda {
 
-constexpr u32 kLightScratch = 18 << 10;  // bytes on chip of a light call's tile
-
 struct CallCode {
   size_t request = 0;  // its kernel is named `call`
-  bool light = false;  // its tiles need nothing on chip but kLightScratch, nor many registers
   KernelPlan plan;     // without a launch: tile by tile, and why, where the op has a whole kernel
 };
 

@@ -309,7 +309,7 @@ struct Whole {{
   static void run(const Frame&, const heddle::TensorMap*) {{}}
 }};
 #endif
-extern "C" __global__ __launch_bounds__(Whole::kThreads, {7})
+extern "C" __global__ __launch_bounds__(Whole::kThreads, 1)
 void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call,
           const __grid_constant__ heddle::TensorMaps<{6}> maps) {{
   Whole::run(Frame{{p, call}}, maps.at);
@@ -317,7 +317,7 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 )",
                      include_of(op, file.c_str()), op, constants, pascal_case(op),
                      known_args(*main.op, main.args.data(), Knowledge::kTypes).front(), launch.name,
-                     launch.maps.size(), launch.per_sm);
+                     launch.maps.size());
 }
 
 bool takes_weight(const OpSpec& op) {
