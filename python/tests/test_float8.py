@@ -316,7 +316,7 @@ def test_steps_that_are_not_finite_touch_nothing():
 
 
 def test_layers_that_stay_say_so():
-    model = network(width=1024)
+    model = network(width=2048)
     model.append(torch.nn.Linear(32, 30))
     made = float8.convert_to_float8_training(
         model, recipe="block", module_filter_fn=lambda module, name: name != "3"
@@ -325,7 +325,7 @@ def test_layers_that_stay_say_so():
     assert type(model[1]) is float8.Float8Linear
     reasons = float8.left_out(model)
     assert reasons["3"] == "module_filter_fn leaves it out"
-    assert reasons["5"] == "its weight is 32 x 1024, too small to gain"
+    assert reasons["5"] == "its weight is 32 x 2048, too small to gain"
     assert reasons["6"] == "its weight is 30 x 32; both must be multiples of 16"
     rows = {row.name: row for row in heddle.explain(model)}
     assert rows["3"].path == "torch"
