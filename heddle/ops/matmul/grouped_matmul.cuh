@@ -24,7 +24,7 @@ struct Body {
                        i32 group) {
     block.sync();
     auto product = block.fragment(first, rows, t[2], t[3] - t[2]);
-    block.mma(product, Matrix{.data = a.a.data, .transposed = a.a.transposed}, a.b.at(group));
+    block.mma(product, a.a, a.b.at(group));
     block.sync();
     block.map_rows(
         product.rows, product.cols, [&](i32 m, auto i) { return product.row(m).load(i); },

@@ -3,8 +3,7 @@ namespace grouped_terms {
 
 struct Body {
   // A matrix's terms from `begin` to `end`, which are its dimension d as it lies in memory.
-  static Matrix terms_of(const Matrix& all, i32 d, i32 begin, i32 end) {
-    Matrix matrix{.data = all.data, .transposed = all.transposed};
+  static Matrix terms_of(Matrix matrix, i32 d, i32 begin, i32 end) {
     Tensor& data = matrix.data;
     const i64 skipped = begin * data.stride[d] * size_of(data.dtype);
     data.data += skipped, data.offset += skipped;
