@@ -425,8 +425,6 @@ struct Kernel {
   template <class Release>
   static void add_in_place(Sums& sums, const Ring& ring, typename Ring::Place& place, const Release& release,
                            i32 steps, u32 group) {
-    if constexpr (kGrouped)
-      if (steps == 0) return clear(sums);
     keep_blocks(sums);
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step, place.next()) {
@@ -443,6 +441,8 @@ struct Kernel {
     }
     arch::wait_products<0>();
     keep_blocks(sums);
+    if constexpr (kGrouped)
+      if (steps == 0) return clear(sums);  // here, after all products: else the compiler runs them one by one
     release();
   }
   // Each slab has sums of its own, which are added to all when they are there. The other group's products run meanwhile.
