@@ -24,6 +24,16 @@ struct Matrices {
     one.data.stride[0] = data.stride[1], one.data.stride[1] = data.stride[2], one.data.stride[2] = 0;
     return one;
   }
+  // The matrix's rows, or columns, from `begin` to `end`.
+  Matrix slice(bool of_rows, i32 begin, i32 end) const {
+    Matrix part = matrix();
+    const bool outer = of_rows != transposed;
+    const i64 skipped = begin * (outer ? data.stride[0] : data.stride[1]) * size_of(data.dtype);
+    part.data.data += skipped, part.data.offset += skipped;
+    i32& size = outer ? part.data.size[0] : part.data.size[1];
+    size = end - begin;
+    return part;
+  }
 
  private:
   // A constant index for each size: a kernel's copy of arguments that are indexed by a condition stays in memory, and NVRTC 13.0

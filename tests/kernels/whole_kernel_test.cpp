@@ -252,7 +252,7 @@ TEST(WholeKernel, MultipliesCodesByWarps) {
 TEST(WholeKernel, TakesGroupsOfWholeTiles) {
   constexpr i32 kGroups = 8, kRows = 2048, kInner = 768, kOuter = 1536;
   const auto matrix = [](i32 rows, i32 columns) {
-    return Matrix{.data = dense(DType::kBf16, {rows, columns})};
+    return Matrices{.data = dense(DType::kBf16, {rows, columns})};
   };
   GroupedMatmul rows{.a = matrix(kRows, kInner),
                      .b = {.data = dense(DType::kBf16, {kGroups, kOuter, kInner}), .transposed = true},

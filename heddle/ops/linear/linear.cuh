@@ -1,13 +1,6 @@
 // Tile body of linear: prologue -> operand, panels x operand -> fragment, epilogues -> y.
 // Included once per target, inside its namespace.
 
-// On a GPU arguments that cross a function's boundary lie in local memory.
-#ifdef __forceinline__
-#define HEDDLE_PART_OF_CALLER __forceinline__
-#else
-#define HEDDLE_PART_OF_CALLER
-#endif
-
 namespace linear {
 
 // Columns of a fragment: whole panels and whole heads are cut by the tiling, so this only bounds scratch.
@@ -52,5 +45,3 @@ struct BodyWith {
 using Body = BodyWith<DefaultConfig>;
 
 }  // namespace linear
-
-#undef HEDDLE_PART_OF_CALLER

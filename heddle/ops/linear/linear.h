@@ -1,6 +1,7 @@
 // y = x w^T: rows of x times rows of a packed weight. Prologue and epilogues make a chain around it.
 #pragma once
 
+#include "heddle/base/part_of_caller.h"
 #include "heddle/ir/weight.h"
 
 namespace heddle {

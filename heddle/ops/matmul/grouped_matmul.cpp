@@ -15,7 +15,7 @@ constexpr i32 kTileRows = 128;
 
 void infer(std::byte* args) {
   auto& a = as<GroupedMatmul>(args);
-  require_matrix("grouped_matmul", "a", a.a);
+  require_rank("grouped_matmul", "a", a.a.data, 2);
   require_float("grouped_matmul", "a", a.a.data);
   require_rank("grouped_matmul", "b", a.b.data, 3);
   require_float("grouped_matmul", "b", a.b.data);
@@ -25,13 +25,13 @@ void infer(std::byte* args) {
           "[grouped_matmul] a is {} x {}, b has matrices of {} x {}; a must have a column for each row of b",
           a.a.rows(), a.a.cols(), a.b.rows(), a.b.cols());
   require_unit("grouped_matmul", a.unit);
-  set_output("grouped_matmul", "y", a.y, product_dtype(a.a, a.b.at(0)), {a.a.rows(), a.b.cols()});
+  set_output("grouped_matmul", "y", a.y, product_dtype(a.a.matrix(), a.b.at(0)), {a.a.rows(), a.b.cols()});
 }
 
 ProductCall product_of(const GroupedMatmul& a) {
   return {
       .op = "grouped_matmul",
-      .a = {.data = a.a.data, .transposed = a.a.transposed},
+      .a = a.a,
       .b = a.b,
       .y = a.y,
       .at = {offsetof(GroupedMatmul, a.data), offsetof(GroupedMatmul, b.data), offsetof(GroupedMatmul, y)},

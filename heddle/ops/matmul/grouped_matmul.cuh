@@ -3,7 +3,7 @@ namespace grouped_matmul {
 
 struct Body {
   template <class Block>
-  static void run(Block& block, const GroupedMatmul& a, const TileCoord& t) {
+  HEDDLE_PART_OF_CALLER static void run(Block& block, const GroupedMatmul& a, const TileCoord& t) {
     block.inputs();
     const i32* ends = block.ints(a.ends);
     i32 done = t[0];  // rows that are stored
@@ -20,11 +20,11 @@ struct Body {
   }
 
   template <class Block>
-  static void multiply(Block& block, const GroupedMatmul& a, i32 first, i32 rows, const TileCoord& t,
-                       i32 group) {
+  HEDDLE_PART_OF_CALLER static void multiply(Block& block, const GroupedMatmul& a, i32 first, i32 rows,
+                                             const TileCoord& t, i32 group) {
     block.sync();
     auto product = block.fragment(first, rows, t[2], t[3] - t[2]);
-    block.mma(product, a.a, a.b.at(group));
+    block.mma(product, a.a.matrix(), a.b.at(group));
     block.sync();
     block.map_rows(
         product.rows, product.cols, [&](i32 m, auto i) { return product.row(m).load(i); },

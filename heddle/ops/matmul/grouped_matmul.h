@@ -2,12 +2,13 @@
 // Group i has the rows from ends[i - 1] to ends[i], which the device knows alone. Rows of no group become 0.
 #pragma once
 
+#include "heddle/base/part_of_caller.h"
 #include "heddle/ir/matrices.h"
 
 namespace heddle {
 
 struct GroupedMatmul {
-  Matrix a;      // [M, K]
+  Matrices a;    // [M, K]
   Matrices b;    // [G, K, N]
   Tensor ends;   // i32 [G], ascending, at most M
   Tensor y;      // [M, N]

@@ -15,8 +15,8 @@ namespace {
 
 void infer(std::byte* args) {
   auto& a = as<GroupedTerms>(args);
-  require_matrix("grouped_terms", "a", a.a);
-  require_matrix("grouped_terms", "b", a.b);
+  require_rank("grouped_terms", "a", a.a.data, 2);
+  require_rank("grouped_terms", "b", a.b.data, 2);
   require_float("grouped_terms", "a", a.a.data);
   require_float("grouped_terms", "b", a.b.data);
   require_rank("grouped_terms", "ends", a.ends, 1);
@@ -25,13 +25,14 @@ void infer(std::byte* args) {
           "[grouped_terms] a is {} x {}, b is {} x {}; a must have a column for each row of b", a.a.rows(),
           a.a.cols(), a.b.rows(), a.b.cols());
   require_unit("grouped_terms", a.unit);
-  set_output("grouped_terms", "y", a.y, product_dtype(a.a, a.b), {a.ends.size[0], a.a.rows(), a.b.cols()});
+  set_output("grouped_terms", "y", a.y, product_dtype(a.a.matrix(), a.b.matrix()),
+             {a.ends.size[0], a.a.rows(), a.b.cols()});
 }
 
 ProductCall product_of(const GroupedTerms& a) {
   return {.op = "grouped_terms",
-          .a = {.data = a.a.data, .transposed = a.a.transposed},
-          .b = {.data = a.b.data, .transposed = a.b.transposed},
+          .a = a.a,
+          .b = a.b,
           .y = a.y,
           .at = {offsetof(GroupedTerms, a.data), offsetof(GroupedTerms, b.data), offsetof(GroupedTerms, y)},
           .batches = a.ends.size[0],

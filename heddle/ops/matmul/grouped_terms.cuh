@@ -2,17 +2,8 @@
 namespace grouped_terms {
 
 struct Body {
-  // A matrix's terms from `begin` to `end`, which are its dimension d as it lies in memory.
-  static Matrix terms_of(Matrix matrix, i32 d, i32 begin, i32 end) {
-    Tensor& data = matrix.data;
-    const i64 skipped = begin * data.stride[d] * size_of(data.dtype);
-    data.data += skipped, data.offset += skipped;
-    data.size[d] = end - begin;
-    return matrix;
-  }
-
   template <class Block>
-  static void run(Block& block, const GroupedTerms& a, const TileCoord& t) {
+  HEDDLE_PART_OF_CALLER static void run(Block& block, const GroupedTerms& a, const TileCoord& t) {
     block.inputs();
     const GroupedTermsTile tile(a, t[0]);
     const i32* ends = block.ints(a.ends);
@@ -25,8 +16,7 @@ struct Body {
       return;
     }
     auto product = block.fragment(tile.begin, tile.end - tile.begin, t[1], t[2] - t[1]);
-    block.mma(product, terms_of(a.a, a.a.transposed ? 0 : 1, begin, end),
-              terms_of(a.b, a.b.transposed ? 1 : 0, begin, end));
+    block.mma(product, a.a.slice(false, begin, end), a.b.slice(true, begin, end));
     block.sync();
     block.map_rows(
         product.rows, product.cols, [&](i32 m, auto i) { return product.row(m).load(i); },

@@ -2,13 +2,14 @@
 // ends[i], which the device knows alone; one without terms gets 0.
 #pragma once
 
+#include "heddle/base/part_of_caller.h"
 #include "heddle/ir/matrices.h"
 
 namespace heddle {
 
 struct GroupedTerms {
-  Matrix a;      // [M, K]
-  Matrix b;      // [K, N]
+  Matrices a;    // [M, K]
+  Matrices b;    // [K, N]
   Tensor ends;   // i32 [G], ascending, at most K
   Tensor y;      // [G, M, N]
   i32 unit = 1;  // ends are multiples of it; its kernel needs kGroupUnit

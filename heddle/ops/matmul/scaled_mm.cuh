@@ -10,7 +10,8 @@ struct Body {
     auto part = block.fragment(t[0], rows, t[2], columns);
     auto sums = block.scratch(rows * columns);
     for (i32 g = 0; g < groups; ++g) {
-      block.mma(part, slice(a.a, false, g), slice(a.b, true, g));
+      const i32 begin = g * kScaleBlock, end = min(begin + kScaleBlock, a.terms());
+      block.mma(part, a.a.slice(false, begin, end), a.b.slice(true, begin, end));
       block.sync();
       each_block(block, a, t, g, [&](i32 m, i32 c, auto i, auto scale) {
         auto sum = sums.from(m * columns + c);
@@ -39,16 +40,6 @@ struct Body {
     each_block(block, a, t, 0, [&](i32 m, i32 c, auto i, auto scale) {
       block.row(a.y, t[0] + m).from(t[2] + c).store(i, part.row(m).from(c).load(i) * scale);
     });
-  }
-
-  // The 128 k of group g.
-  static Matrix slice(const Matrices& of, bool k_is_rows, i32 g) {
-    Matrix part = of.matrix();
-    const bool in_rows = k_is_rows != of.transposed;  // k is a row of the data
-    i32& size = in_rows ? part.data.size[0] : part.data.size[1];
-    size = min(kScaleBlock, size - g * kScaleBlock);
-    part.data.data += g * kScaleBlock * (in_rows ? part.data.stride[0] : 1);  // an element is a byte
-    return part;
   }
 
   // Calls f(row of the tile, a column c of it, i, the scale at column c + i) for all elements, 128 columns with one scale of b at a
