@@ -286,3 +286,16 @@ def test_explain_says_which_experts_run_in_heddle():
     (row,) = [each for each in heddle.explain(other) if each.cls.endswith("Experts")]
     assert row.is_heddle
     assert "a gate of its own" in row.reason
+
+
+def test_experts_of_a_transformers_that_knows_no_norm_after_them():
+    model = small("Qwen3Moe")
+    for module in model.modules():
+        module.__dict__.pop("has_post_expert_norm", None)
+    model.set_experts_implementation("heddle")
+    ids = torch.arange(20)[None] % 64
+    made = model(input_ids=ids).logits
+    (row,) = [each for each in heddle.explain(model) if each.cls.endswith("Experts")]
+    assert row.path == "heddle experts"
+    model.set_experts_implementation("eager")
+    assert error(made, model(input_ids=ids).logits.double()) < 2e-5

@@ -15,6 +15,10 @@ def _kind(experts):
     return _ACTS.get(type(act).__name__)
 
 
+def _has_norm(experts):
+    return getattr(experts, "has_post_expert_norm", False)  # transformers 5.17 says nothing of it
+
+
 def why_composed(experts):
     """The reason why gate and sum are torch's and heddle's ops one by one, or "" where they are one op."""
     if not experts.has_gate:
@@ -23,7 +27,7 @@ def why_composed(experts):
         return "a gate of its own: it runs in torch"
     if experts.has_bias:
         return "experts with a bias"
-    return "a norm after the experts" if experts.has_post_expert_norm else ""
+    return "a norm after the experts" if _has_norm(experts) else ""
 
 
 def experts_forward(experts, hidden_states, top_k_index, top_k_weights):
@@ -47,7 +51,7 @@ def experts_forward(experts, hidden_states, top_k_index, top_k_weights):
     rows = ops.LINEAR(
         h.contiguous(), down, biases[1], choice, place, ends, gathers=False, transposed=transposed
     )
-    if experts.has_post_expert_norm:
+    if _has_norm(experts):
         rows = experts.post_expert_norm(rows)
     return ops.SUM(rows.contiguous(), shares, choice, place).to(hidden_states.dtype)
 
@@ -55,7 +59,7 @@ def experts_forward(experts, hidden_states, top_k_index, top_k_weights):
 def expert_paths(model):
     """Yields (name, class, path, reason, from which sizes it pays, calls) of experts, for heddle.explain."""
     for name, module in model.named_modules():
-        if not hasattr(module, "_apply_gate") or not hasattr(module, "has_post_expert_norm"):
+        if not hasattr(module, "_apply_gate") or not hasattr(module, "is_transposed"):
             continue
         chosen = module.config._experts_implementation
         path, reason = "heddle experts", why_composed(module)
