@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/ir/matrices.h"
+#include "heddle/ops/matmul/batch_tile.h"
 #include "heddle/ops/matmul/matmul.h"
 
 namespace heddle {
@@ -26,16 +27,6 @@ struct Bmm {
   }
 };
 
-// Number t of the blocks of rows of all products.
-struct BmmTile {
-  static constexpr i32 kRows = 128;
-  i32 batch, begin, end;  // rows
-
-  static i32 in_batch(const Bmm& a) { return (a.rows() - 1) / kRows + 1; }
-  BmmTile(const Bmm& a, i32 t)
-      : batch(t / in_batch(a)),
-        begin(t % in_batch(a) * kRows),
-        end(a.rows() - begin < kRows ? a.rows() : begin + kRows) {}
-};
+using BmmTile = BatchTile<Bmm>;
 
 }  // namespace heddle

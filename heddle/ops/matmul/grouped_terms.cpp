@@ -53,8 +53,7 @@ std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target)
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<GroupedTerms>(args);
-  const i32 blocks = (a.a.rows() - 1) / GroupedTermsTile::kRows + 1;
-  return {{.kind = TileAxis::Kind::kIndex, .extent = a.ends.size[0] * blocks},
+  return {{.kind = TileAxis::Kind::kIndex, .extent = a.batches() * GroupedTermsTile::in_batch(a)},
           {.dim = "N", .extent = a.b.cols(), .preferred = grouped_columns(target)}};
 }
 
@@ -65,7 +64,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   out.push_back(whole(a.b.data, Access::kRead, true));
   out.push_back(whole(a.ends, Access::kRead));
   out.push_back(
-      part_of(a.y, Access::kWrite, {{tile.group, tile.group + 1}, {tile.begin, tile.end}, {t[1], t[2]}}));
+      part_of(a.y, Access::kWrite, {{tile.batch, tile.batch + 1}, {tile.begin, tile.end}, {t[1], t[2]}}));
 }
 
 double flops(const std::byte* args, const TileCoord& t) {

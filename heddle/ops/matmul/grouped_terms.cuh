@@ -7,10 +7,10 @@ struct Body {
     block.inputs();
     const GroupedTermsTile tile(a, t[0]);
     const i32* ends = block.ints(a.ends);
-    const i32 begin = tile.group == 0 ? 0 : ends[tile.group - 1], end = ends[tile.group];
+    const i32 begin = tile.batch == 0 ? 0 : ends[tile.batch - 1], end = ends[tile.batch];
     if (end <= begin) {
       for (i32 row = tile.begin; row < tile.end; ++row) {
-        auto y = block.row(a.y, tile.group, row).from(t[1]);
+        auto y = block.row(a.y, tile.batch, row).from(t[1]);
         block.map(t[2] - t[1], [&](auto i) { y.store(i, 0.0f); });
       }
       return;
@@ -21,7 +21,7 @@ struct Body {
     block.map_rows(
         product.rows, product.cols, [&](i32 m, auto i) { return product.row(m).load(i); },
         [&](i32 m, auto i, auto value) {
-          block.row(a.y, tile.group, tile.begin + m).from(product.n0).store(i, value);
+          block.row(a.y, tile.batch, tile.begin + m).from(product.n0).store(i, value);
         });
   }
 };

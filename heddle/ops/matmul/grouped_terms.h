@@ -4,6 +4,7 @@
 
 #include "heddle/base/part_of_caller.h"
 #include "heddle/ir/matrices.h"
+#include "heddle/ops/matmul/batch_tile.h"
 
 namespace heddle {
 
@@ -30,16 +31,6 @@ struct GroupedTerms {
   }
 };
 
-// Number t of the blocks of rows of all groups.
-struct GroupedTermsTile {
-  static constexpr i32 kRows = 128;
-  i32 group, begin, end;  // rows
-
-  static i32 in_group(const GroupedTerms& a) { return (a.rows() - 1) / kRows + 1; }
-  GroupedTermsTile(const GroupedTerms& a, i32 t)
-      : group(t / in_group(a)),
-        begin(t % in_group(a) * kRows),
-        end(a.rows() - begin < kRows ? a.rows() : begin + kRows) {}
-};
+using GroupedTermsTile = BatchTile<GroupedTerms>;
 
 }  // namespace heddle
