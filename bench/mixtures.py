@@ -6,7 +6,7 @@
 
 The shapes of the table in docs/training.md, and as many drawn by --seed. Times are medians of device events,
 the arms in turn; "kept" is what the forward leaves allocated for the backward. A shape is timed if heddle's
-errors beside float64 are at most 1.2 times those of torch.
+errors against float64 are at most 1.2 times those of torch.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Layer:
         return torch.autograd.grad(self.forward(arm), inputs, self.dy)
 
     def check(self):
-        """The largest ratio of errors beside float64, of outputs for the first tokens."""
+        """The largest ratio of errors against float64, of outputs for the first tokens."""
         some = slice(0, 64)
         gate_up, down = (w.detach() for w in (self.module.gate_up_proj, self.module.down_proj))
         wanted = torch.zeros(64, self.x.shape[1], dtype=torch.float64, device="cuda")
