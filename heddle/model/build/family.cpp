@@ -130,7 +130,7 @@ class CheckpointModel : public TensorModel {
     return checkpoint_.codes(names_.stored(tensor));
   }
   std::string fingerprint() const override {
-    const std::string base = checkpoint_.fingerprint();
+    std::string base = checkpoint_.fingerprint();
     if (!adapter_) return base;
     const std::string own = adapter_->fingerprint();
     return digest_of(std::vector<std::string_view>{base, own});
