@@ -96,7 +96,7 @@ void measure(const SimdLevel& level, int threads, i32 k) {
   const double read = seconds(threads, [&](int t) { read_all(weights[size_t(t)]); });
   std::printf("%-12s k %5d plain read: %6.1f GB/s\n", level.name, k, threads * bytes / read * 1e-9);
   for (i32 rows : {1, 2, 3, 4, 8, 16, 64, 256}) {
-    const bool narrow = level.kernels.narrow && rows >= level.kernels.narrow_rows;
+    const bool narrow = level.kernels.narrow != nullptr;
     const i64 stride = i64(k) * (narrow ? 2 : 4) + 64;
     const i32 padded = round_up(rows, kOperandRows);
     std::vector<std::vector<float>> x(size_t(threads), std::vector<float>(size_t(padded * stride / 4 + 16)));
