@@ -151,7 +151,7 @@ TEST_P(Overflow, IsFoundInALaterRow) {
 // A job of a batch, with what its follower was told.
 struct Counted : BatchJob, JobFollower {
   Counted(std::vector<i32> text, size_t count, SamplingSettings how)
-      : given(std::move(text)), most(count), settings(how) {}
+      : given(std::move(text)), most(count), settings(std::move(how)) {}
   std::span<const i32> prompt() const override { return given; }
   SamplingSettings sampling() const override { return settings; }
   bool take(i32 token) override {

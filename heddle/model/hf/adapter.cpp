@@ -124,7 +124,7 @@ struct Adapter::Opened {
 
 Adapter::Adapter(const std::string& folder) : Adapter(Opened{folder, adapter_config_text(folder)}) {}
 
-Adapter::Adapter(Opened opened)
+Adapter::Adapter(const Opened& opened)
     : config_(opened.folder, opened.text),
       tensors_(std::make_shared<TensorFile>(file_in(opened.folder)), opened.text) {
   find_products();

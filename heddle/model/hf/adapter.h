@@ -44,7 +44,7 @@ class Adapter {
 
  private:
   struct Opened;
-  explicit Adapter(Opened opened);
+  explicit Adapter(const Opened& opened);
   void find_products();
 
   AdapterConfig config_;
