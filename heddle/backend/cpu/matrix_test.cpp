@@ -113,7 +113,7 @@ TEST_P(MatrixLevel, NarrowOperandsGiveExactProducts) {
 // x has random numbers in all rows, also in those that a kernel need not multiply.
 TEST_P(MatrixLevel, ARowHasTheSameBitsAmongAnyOthers) {
   const MatrixKernels& kernels = GetParam().kernels;
-  constexpr i32 kPadded = 96, kColumns = 80, kTerms = 131;
+  constexpr i32 kPadded = 96, kOutputs = 80, kTerms = 131;
   std::mt19937 random{5};
   for (const auto& [kernel, x_type, type] : {std::tuple(kernels.wide, DType::kF32, DType::kF32),
                                              {kernels.wide, DType::kF32, DType::kBf16},
@@ -121,7 +121,7 @@ TEST_P(MatrixLevel, ARowHasTheSameBitsAmongAnyOthers) {
                                              {kernels.narrow, DType::kBf16, DType::kBf16}}) {
     if (!kernel) continue;
     Weight w;
-    w.data = {.dtype = type, .rank = 2, .size = {kColumns, kTerms}, .stride = {kTerms, 1}};
+    w.data = {.dtype = type, .rank = 2, .size = {kOutputs, kTerms}, .stride = {kTerms, 1}};
     w.interleave = type == DType::kF32 ? 1 : 2;
     std::vector<u8> panels(size_t(w.panel_bytes() * w.panels()));
     std::vector<u64> table;
@@ -140,14 +140,14 @@ TEST_P(MatrixLevel, ARowHasTheSameBitsAmongAnyOthers) {
       for (i32 r = 0; type != DType::kF32 && r < kPanelRows; ++r)
         std::memset(panels.data() + table[size_t(p)] + 2 * w.place(r, kTerms), 0, 2);
     const auto product = [&](i32 first, i32 rows) {
-      std::vector<float> y(size_t(round_up(rows, kOperandRows) * kColumns));
-      kernel({x.data() + first * stride, stride, rows, &w, 0, w.panels(), y.data(), kColumns});
+      std::vector<float> y(size_t(round_up(rows, kOperandRows) * kOutputs));
+      kernel({x.data() + first * stride, stride, rows, &w, 0, w.panels(), y.data(), kOutputs});
       return y;
     };
     for (const i32 rows : {2, 3, 4, 5, 8, 9, 12, 13, 16, 17, 33, 64}) {
       const auto many = product(1, rows);
       for (const i32 m : {0, rows / 2, rows - 1})
-        ASSERT_EQ(std::memcmp(product(1 + m, 1).data(), many.data() + m * kColumns, kColumns * 4), 0)
+        ASSERT_EQ(std::memcmp(product(1 + m, 1).data(), many.data() + m * kOutputs, kOutputs * 4), 0)
             << name(type) << ": row " << m << " of " << rows;
     }
   }
